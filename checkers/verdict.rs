@@ -1,0 +1,132 @@
+//! What a checker says of a history.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A checker's verdict on one history.
+///
+/// `Unknown` is never a pass: an exhausted budget, or a check asked for by name
+/// that the history cannot feed. `NotClaimed` says that the check makes no claim
+/// about this history, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The rule held.
+    Valid,
+    /// The rule was broken; the shortest evidence.
+    Violated(Evidence),
+    /// The check claims nothing here, and why.
+    NotClaimed(String),
+    /// It could not be decided, and why.
+    Unknown(String),
+}
+
+impl Verdict {
+    /// True only for [`Verdict::Violated`].
+    pub fn is_violated(&self) -> bool {
+        matches!(self, Verdict::Violated(_))
+    }
+
+    /// The word that `check --json` prints: `valid`, `violated`, `not-claimed` or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Violated(_) => "violated",
+            Verdict::NotClaimed(_) => "not-claimed",
+            Verdict::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// The shortest set of events that shows a violation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// One sentence in the user's words: what happened.
+    pub sentence: String,
+    /// The indices of the events that show it, rising.
+    pub events: Vec<u64>,
+    /// The event that is wrong, one of `events`.
+    pub culprit: u64,
+    /// What should have happened instead of the culprit, in a few words:
+    /// "refused, storage had seen 8".
+    pub expected: String,
+}
+
+/// The checks, by the names that the command line, the histories and the documents use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// The history itself is well formed.
+    WellFormed,
+    /// Each grant is the previous token plus one; no token is used that was not granted.
+    TokenMonotonicity,
+    /// Nothing lands below a token that storage has seen.
+    StorageSafety,
+    /// No operation of a deposed leader lands after its successor's first.
+    ZombieWrite,
+    /// At most one client believes at any instant.
+    BeliefSafety,
+    /// A new leader fences before its first read or write.
+    ElectionBarrier,
+    /// The store keeps its promises: no early grant, no revival, no foreign release.
+    LeaseLinearizable,
+    /// Once faults are healed, a leader writes within the bound.
+    Failover,
+    /// A leader that learns it is deposed stops; one that resigns stops first.
+    Conduct,
+}
+
+impl Check {
+    /// Every check, in the order in which verdicts are printed.
+    pub const ALL: [Check; 9] = [
+        Check::WellFormed,
+        Check::TokenMonotonicity,
+        Check::StorageSafety,
+        Check::ZombieWrite,
+        Check::BeliefSafety,
+        Check::ElectionBarrier,
+        Check::LeaseLinearizable,
+        Check::Failover,
+        Check::Conduct,
+    ];
+
+    /// The check's name: `storage-safety`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::WellFormed => "well-formed",
+            Check::TokenMonotonicity => "token-monotonicity",
+            Check::StorageSafety => "storage-safety",
+            Check::ZombieWrite => "zombie-write",
+            Check::BeliefSafety => "belief-safety",
+            Check::ElectionBarrier => "election-barrier",
+            Check::LeaseLinearizable => "lease-linearizable",
+            Check::Failover => "failover",
+            Check::Conduct => "conduct",
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Every check's verdict on one history, in the order of [`Check::ALL`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdicts(pub Vec<(Check, Verdict)>);
+
+impl Verdicts {
+    /// The verdict of one check; `None` if it was not run.
+    pub fn of(&self, check: Check) -> Option<&Verdict> {
+        self.0.iter().find(|(c, _)| *c == check).map(|(_, v)| v)
+    }
+
+    /// The violated checks with their evidence.
+    pub fn violated(&self) -> impl Iterator<Item = (Check, &Evidence)> {
+        self.0.iter().filter_map(|(c, v)| match v {
+            Verdict::Violated(e) => Some((*c, e)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! Planted flaws: defects that real systems had, switched on by name for one run,
+//! so that no checker goes unproven. The line where the behaviour differs asks
+//! [`Planted::has`]; without the crate feature `flaws` the answer is a constant
+//! `false` and the defect is not compiled in.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! flaws {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// A defect that can be planted in our own system.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Flaw {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Flaw {
+            /// Every flaw, client first, then store, then storage.
+            pub const ALL: &[Flaw] = &[$(Flaw::$variant),+];
+
+            /// The name used on the command line and in a history's header.
+            pub fn name(self) -> &'static str {
+                match self { $(Flaw::$variant => $name),+ }
+            }
+
+            /// What goes wrong, in one line.
+            pub fn story(self) -> &'static str {
+                match self { $(Flaw::$variant => concat!($($doc),+).trim_ascii()),+ }
+            }
+        }
+    };
+}
+
+flaws! {
+    /// The window starts at the answer, not at the send.
+    CountFromReply = "count-from-reply",
+    /// A retried acquire counts from the retry, though the first try was applied.
+    CountFromLastTry = "count-from-last-try",
+    /// The drift bound and the safety margin are taken as zero.
+    NoDriftMargin = "no-drift-margin",
+    /// `is_leader()` reads a flag, not the clock.
+    BeliefIsAFlag = "belief-is-a-flag",
+    /// The release is sent first, then the belief is dropped.
+    ReleaseBeforeStepDown = "release-before-step-down",
+    /// The leader never fences.
+    NoBarrier = "no-barrier",
+    /// The leader fences after its first write.
+    BarrierAfterWrite = "barrier-after-write",
+    /// The client makes its own token, one higher than the granted one.
+    SelfMadeToken = "self-made-token",
+    /// Told that its token is stale, the leader retries and keeps leading.
+    StaleRetry = "stale-retry",
+    /// One renewal try may take the whole window.
+    OneTryIsTheBudget = "one-try-is-the-budget",
+    /// A candidate that lost once is out for good.
+    NeverContendsAgain = "never-contends-again",
+    /// The leader cannot reach storage to fence, and works all the same.
+    WorksUnfenced = "works-unfenced",
+    /// A returning holder gets its old token.
+    SameHolderSameToken = "same-holder-same-token",
+    /// A new acquire by the live holder gets the live token; a delayed release then kills it.
+    SameTokenAgain = "same-token-again",
+    /// A release frees the token too.
+    ReleaseResetsCounter = "release-resets-counter",
+    /// The store frees a lease a margin before its expiry.
+    GrantsEarly = "grants-early",
+    /// A renewal is checked by the holder's name, not by the token.
+    RenewByName = "renew-by-name",
+    /// A release is not checked at all.
+    ReleasesAnything = "releases-anything",
+    /// A retried acquire is a second acquire and is refused because of itself.
+    AcquireTwice = "acquire-twice",
+    /// Storage checks no token.
+    AcceptsAnything = "accepts-anything",
+    /// A fence answers ok and records nothing.
+    FenceIsANoOp = "fence-is-a-no-op",
+    /// Storage refuses a token equal to the highest it has seen.
+    RefusesEqual = "refuses-equal",
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No flaw of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no flaw is called '{0}'")]
+pub struct UnknownFlaw(pub String);
+
+impl FromStr for Flaw {
+    type Err = UnknownFlaw;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFlaw> {
+        let found = Flaw::ALL.iter().find(|flaw| flaw.name() == name);
+        found.copied().ok_or_else(|| UnknownFlaw(name.to_owned()))
+    }
+}
+
+/// The flaw planted in this run, if any. Copied into every core and shell that
+/// has a flaw to ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Planted {
+    #[cfg(feature = "flaws")]
+    flaw: Option<Flaw>,
+}
+
+impl Planted {
+    /// The correct system.
+    pub const NONE: Planted = Planted {
+        #[cfg(feature = "flaws")]
+        flaw: None,
+    };
+
+    /// Plants one flaw.
+    #[cfg(feature = "flaws")]
+    pub fn one(flaw: Flaw) -> Self {
+        Self { flaw: Some(flaw) }
+    }
+
+    /// Whether this flaw is planted.
+    #[inline]
+    pub fn has(self, flaw: Flaw) -> bool {
+        #[cfg(feature = "flaws")]
+        return self.flaw == Some(flaw);
+        #[cfg(not(feature = "flaws"))]
+        {
+            let _ = flaw;
+            false
+        }
+    }
+}
