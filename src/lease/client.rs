@@ -1,0 +1,514 @@
+//! One candidate: what to send, what to make of the answers, and whether to lead.
+
+use deposed_checkers::history::{Nanos, Token};
+
+use super::config::{LeaseConfig, PPB, part};
+use crate::flaw::{Flaw, Planted};
+
+/// What a client wants sent to the store. Lease and holder are the sender's to add.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Ask for the lease. A retry carries the same id.
+    Acquire {
+        /// Rises within a client, by one.
+        request: u64,
+        /// How long the lease should last.
+        ttl: Nanos,
+    },
+    /// Extend the lease. Each try has its own id.
+    Renew {
+        /// The term's token.
+        token: Token,
+        /// Rises within a client, by one.
+        attempt: u64,
+        /// How long the lease should last from when this is applied.
+        ttl: Nanos,
+    },
+    /// Give the lease back.
+    Release {
+        /// The token of the term that is over.
+        token: Token,
+    },
+}
+
+/// What came back. Answers may come in any order, late, twice or never.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// The acquire was granted.
+    Granted {
+        /// The acquire's id.
+        request: u64,
+        /// The new term's token.
+        token: Token,
+    },
+    /// The acquire was refused.
+    AcquireDenied {
+        /// The acquire's id.
+        request: u64,
+        /// After how long it may succeed, if the store knows.
+        retry_after: Option<Nanos>,
+    },
+    /// The renewal was applied.
+    Renewed {
+        /// The try's id.
+        attempt: u64,
+    },
+    /// The renewal was refused: the term is over.
+    RenewDenied {
+        /// The try's id.
+        attempt: u64,
+    },
+    /// The release was applied, now or before.
+    Released {
+        /// The token it carried.
+        token: Token,
+    },
+    /// The release was refused: the lease had another owner already.
+    ReleaseDenied {
+        /// The token it carried.
+        token: Token,
+    },
+}
+
+/// Why and until when a client believes that it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Belief {
+    /// The term's token.
+    pub token: Token,
+    /// When the belief ends by itself, exclusive, on the client's clock. `None`,
+    /// never, only with a planted flaw.
+    pub until: Option<Nanos>,
+    /// The send that the belief counts from, on the client's clock.
+    pub sent: Nanos,
+}
+
+/// How many renewals are remembered as unanswered; the oldest is given up first.
+const TRIES_IN_FLIGHT: usize = 8;
+/// How often a release is sent when no answer comes.
+const RELEASE_TRIES: u32 = 3;
+
+/// A candidate's side of one lease. Contends from the start and after every loss.
+///
+/// The shell around it calls [`tick`](Self::tick) at [`wake_at`](Self::wake_at), sends
+/// what it says, and hands in answers. [`is_leader`](Self::is_leader) needs neither:
+/// it compares the clock with the end of the belief, so a client that was paused
+/// knows on waking that it was deposed, before it has heard of anything.
+///
+/// A belief is one unbroken interval a term: once over it does not come back, not
+/// even if a late answer would have extended it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseClient {
+    config: LeaseConfig,
+    planted: Planted,
+    /// The id of the last acquire.
+    requests: u64,
+    /// The id of the last renewal.
+    attempts: u64,
+    /// The highest token that storage called stale; never led with again.
+    stale: Option<Token>,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State {
+    /// Waits, then contends.
+    Idle { until: Nanos },
+    /// Has sent an acquire, perhaps several times.
+    Asking { counts: Span, retry_at: Nanos, retried: bool },
+    /// Has been granted a term.
+    Term(Term),
+    /// Has resigned; works off what it had in hand, then releases.
+    Leaving(Leaving),
+    /// Contends no more. Only with a planted flaw.
+    Out,
+}
+
+/// From a send to the end of the window that counts from it.
+///
+/// Behaviour depends on `until` alone, which keeps its meaning when it is rebased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Span {
+    sent: Nanos,
+    until: Nanos,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Term {
+    token: Token,
+    standing: Standing,
+    /// When the next renewal is due.
+    renew_at: Nanos,
+    /// Unanswered renewals, oldest first.
+    tries: Vec<Try>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Standing {
+    /// Leads until the span is over.
+    Believed(Span),
+    /// The grant came when its window was over. Leads once a renewal is answered in
+    /// time; gives the term up if none is.
+    Unproven { until: Nanos },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Try {
+    attempt: u64,
+    counts: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Leaving {
+    token: Token,
+    /// `None`: the work in hand is not over yet.
+    release: Option<Releasing>,
+    /// What it goes on believing. Only with a planted flaw.
+    still: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Releasing {
+    next_at: Nanos,
+    tries_left: u32,
+}
+
+impl LeaseClient {
+    /// A client that contends at once. It is a new holder: nothing of an earlier
+    /// process's terms is taken up.
+    pub fn new(config: LeaseConfig, now: Nanos, planted: Planted) -> Self {
+        let state = State::Idle { until: now };
+        Self { config, planted, requests: 0, attempts: 0, stale: None, state }
+    }
+
+    /// What to send now, if anything. Call it again until it says `None`, at
+    /// [`wake_at`](Self::wake_at) and after every other call.
+    pub fn tick(&mut self, now: Nanos) -> Option<Request> {
+        self.end_what_is_over(now);
+        let ttl = self.config.ttl;
+        let next_at = now.saturating_add(self.try_timeout());
+        let counts = self.span_from(now);
+        match &mut self.state {
+            State::Idle { until } if now >= *until => {
+                self.requests = self.requests.saturating_add(1);
+                self.state = State::Asking { counts, retry_at: next_at, retried: false };
+                Some(Request::Acquire { request: self.requests, ttl })
+            }
+            State::Asking { counts: first, retry_at, retried } if now >= *retry_at => {
+                (*retry_at, *retried) = (next_at, true);
+                if self.planted.has(Flaw::CountFromLastTry) {
+                    *first = counts;
+                }
+                Some(Request::Acquire { request: self.requests, ttl })
+            }
+            State::Term(term) if now >= term.renew_at => {
+                self.attempts = self.attempts.saturating_add(1);
+                if term.tries.len() == TRIES_IN_FLIGHT {
+                    term.tries.remove(0);
+                }
+                term.tries.push(Try { attempt: self.attempts, counts });
+                term.renew_at = next_at;
+                Some(Request::Renew { token: term.token, attempt: self.attempts, ttl })
+            }
+            State::Leaving(Leaving { token, release: Some(release), .. })
+                if now >= release.next_at =>
+            {
+                release.tries_left -= 1;
+                release.next_at = next_at;
+                Some(Request::Release { token: *token })
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes an answer in. `jitter_ppb`, from 0 to 1e9, spreads the wait after a
+    /// refused acquire over the configured range.
+    ///
+    /// Answers to what is no longer asked are ignored. A renewal's answer counts
+    /// from that renewal's own send and never moves the belief's end back.
+    pub fn on_reply(&mut self, now: Nanos, reply: &Reply, jitter_ppb: u64) {
+        self.end_what_is_over(now);
+        match *reply {
+            Reply::Granted { request, token } if request == self.requests => {
+                self.granted(now, token)
+            }
+            Reply::AcquireDenied { request, retry_after } if request == self.requests => {
+                if let State::Asking { .. } = self.state {
+                    let until = now.saturating_add(self.wait(jitter_ppb, retry_after));
+                    self.state = State::Idle { until };
+                }
+            }
+            Reply::Renewed { attempt } => self.renewed(now, attempt),
+            Reply::RenewDenied { attempt } => {
+                if let State::Term(term) = &self.state
+                    && term.tries.iter().any(|tried| tried.attempt == attempt)
+                {
+                    self.lose_term(now);
+                }
+            }
+            Reply::Released { token } | Reply::ReleaseDenied { token } => {
+                if let State::Leaving(leaving) = &self.state
+                    && leaving.release.is_some()
+                    && leaving.token == token
+                {
+                    self.state = State::Idle { until: self.others_turn(now) };
+                }
+            }
+            Reply::Granted { .. } | Reply::AcquireDenied { .. } => {}
+        }
+    }
+
+    /// The last send surely did not leave (its connection was refused): waits before
+    /// the next. An acquire none of whose tries left is forgotten, so that the next
+    /// counts from its own send.
+    pub fn on_unreachable(&mut self, now: Nanos, jitter_ppb: u64) {
+        self.end_what_is_over(now);
+        let later = now.saturating_add(self.wait(jitter_ppb, None));
+        match &mut self.state {
+            State::Asking { retried: false, .. } => self.state = State::Idle { until: later },
+            State::Asking { retry_at, .. } => *retry_at = later,
+            State::Term(term) if !term.tries.is_empty() => term.renew_at = term.renew_at.min(later),
+            State::Leaving(Leaving { release: Some(release), .. }) => release.next_at = later,
+            State::Idle { .. } | State::Term(_) | State::Leaving(_) | State::Out => {}
+        }
+    }
+
+    /// Whether this client may act as the leader at `now`. Asks nobody.
+    pub fn is_leader(&self, now: Nanos) -> bool {
+        self.belief().is_some_and(|belief| belief.until.is_none_or(|until| now < until))
+    }
+
+    /// What the client believes in its current term; it may be over already if
+    /// [`tick`](Self::tick) has not been called since.
+    pub fn belief(&self) -> Option<Belief> {
+        let (token, span) = match &self.state {
+            State::Term(Term { token, standing: Standing::Believed(span), .. }) => (*token, *span),
+            State::Leaving(Leaving { token, still: Some(span), .. }) => (*token, *span),
+            _ => return None,
+        };
+        let until = (!self.planted.has(Flaw::BeliefIsAFlag)).then_some(span.until);
+        Some(Belief { token: self.worn(token), until, sent: span.sent })
+    }
+
+    /// How much longer [`is_leader`](Self::is_leader) stays true if nothing comes.
+    pub fn remaining(&self, now: Nanos) -> Nanos {
+        self.belief().map_or(0, |belief| belief.until.unwrap_or(u64::MAX).saturating_sub(now))
+    }
+
+    /// The token of the current term, believed or not, until its release is sent.
+    pub fn token(&self) -> Option<Token> {
+        match &self.state {
+            State::Term(term) => Some(self.worn(term.token)),
+            State::Leaving(leaving) if leaving.release.is_none() || leaving.still.is_some() => {
+                Some(self.worn(leaving.token))
+            }
+            _ => None,
+        }
+    }
+
+    /// When [`tick`](Self::tick) next has something to do, the end of the belief
+    /// included; in the past if it is overdue. `None`: not before another call.
+    pub fn wake_at(&self) -> Option<Nanos> {
+        match &self.state {
+            State::Idle { until } => Some(*until),
+            State::Asking { retry_at, .. } => Some(*retry_at),
+            State::Term(term) => {
+                Some(term.ends(self.planted).map_or(term.renew_at, |end| end.min(term.renew_at)))
+            }
+            State::Leaving(leaving) => {
+                let release = leaving.release.map(|release| release.next_at);
+                let still = leaving.still.map(|span| span.until);
+                release.into_iter().chain(still).min()
+            }
+            State::Out => None,
+        }
+    }
+
+    /// Gives the term up: the belief ends at once, the release waits for
+    /// [`drained`](Self::drained). Without a term there is nothing to give up.
+    pub fn resign(&mut self, now: Nanos) {
+        self.end_what_is_over(now);
+        let early = self.planted.has(Flaw::ReleaseBeforeStepDown);
+        if let State::Term(term) = &self.state {
+            let still = match term.standing {
+                Standing::Believed(span) if early => Some(span),
+                _ => None,
+            };
+            let release = early.then_some(Releasing { next_at: now, tries_left: RELEASE_TRIES });
+            self.state = State::Leaving(Leaving { token: term.token, release, still });
+        }
+    }
+
+    /// The work that was in hand when the term was resigned is over: the next tick
+    /// releases. The release is repeated a few times if no answer comes; then, and
+    /// when it is answered, others get a turn before this client contends again.
+    pub fn drained(&mut self, now: Nanos) {
+        if let State::Leaving(leaving) = &mut self.state
+            && leaving.release.is_none()
+        {
+            leaving.release = Some(Releasing { next_at: now, tries_left: RELEASE_TRIES });
+        }
+    }
+
+    /// Storage has called `token` stale. If it is the current term's, there is a
+    /// newer leader: the belief ends at once and the token is never led with again.
+    /// While a resigned term's work is still in hand the term stays until it is drained.
+    pub fn on_stale_token(&mut self, now: Nanos, token: Token) {
+        if self.token() != Some(token) || self.planted.has(Flaw::StaleRetry) {
+            return;
+        }
+        self.stale = self.stale.max(Some(token));
+        if let State::Term(_) = self.state {
+            self.lose_term(now);
+        }
+    }
+
+    /// The same client with `now` as time 0. Clients that behave alike from here on
+    /// are equal, so that a search of all states meets each once. The send that a
+    /// belief counts from is in the past, and so becomes 0.
+    pub fn rebased(&self, now: Nanos) -> Self {
+        let mut client = self.clone();
+        let rebase = |span: &mut Span| {
+            span.sent = span.sent.saturating_sub(now);
+            span.until = span.until.saturating_sub(now);
+        };
+        match &mut client.state {
+            State::Idle { until } => *until = until.saturating_sub(now),
+            State::Asking { counts, retry_at, .. } => {
+                rebase(counts);
+                *retry_at = retry_at.saturating_sub(now);
+            }
+            State::Term(term) => {
+                match &mut term.standing {
+                    Standing::Believed(span) => rebase(span),
+                    Standing::Unproven { until } => *until = until.saturating_sub(now),
+                }
+                term.renew_at = term.renew_at.saturating_sub(now);
+                term.tries.iter_mut().for_each(|tried| rebase(&mut tried.counts));
+            }
+            State::Leaving(leaving) => {
+                leaving.still.as_mut().map(rebase);
+                if let Some(release) = &mut leaving.release {
+                    release.next_at = release.next_at.saturating_sub(now);
+                }
+            }
+            State::Out => {}
+        }
+        client
+    }
+
+    /// Ends a term whose belief is over, an unproven one that waited too long, and a
+    /// release that nobody answers.
+    fn end_what_is_over(&mut self, now: Nanos) {
+        match &mut self.state {
+            State::Term(term) => {
+                if term.ends(self.planted).is_some_and(|end| now >= end) {
+                    self.lose_term(now);
+                }
+            }
+            State::Leaving(leaving) => {
+                leaving.still = leaving.still.filter(|span| now < span.until);
+                let unanswered =
+                    |release: Releasing| release.tries_left == 0 && now >= release.next_at;
+                if leaving.release.is_some_and(unanswered) {
+                    self.state = State::Idle { until: self.others_turn(now) };
+                }
+            }
+            State::Idle { .. } | State::Asking { .. } | State::Out => {}
+        }
+    }
+
+    fn lose_term(&mut self, now: Nanos) {
+        self.state = match self.planted.has(Flaw::NeverContendsAgain) {
+            true => State::Out,
+            false => State::Idle { until: now },
+        };
+    }
+
+    fn granted(&mut self, now: Nanos, token: Token) {
+        let State::Asking { mut counts, .. } = self.state else { return };
+        if self.stale.is_some_and(|stale| token <= stale) {
+            self.state = State::Idle { until: self.others_turn(now) };
+            return;
+        }
+        if self.planted.has(Flaw::CountFromReply) {
+            counts = self.span_from(now);
+        }
+        let (standing, renew_at) = match now < counts.until {
+            true => (Standing::Believed(counts), self.renewal_due(counts)),
+            false => (Standing::Unproven { until: self.span_from(now).until }, now),
+        };
+        self.state = State::Term(Term { token, standing, renew_at, tries: Vec::new() });
+    }
+
+    fn renewed(&mut self, now: Nanos, attempt: u64) {
+        let from_now = self.planted.has(Flaw::CountFromReply).then(|| self.span_from(now));
+        let lead_time = self.window().saturating_sub(self.config.renew_after());
+        let State::Term(term) = &mut self.state else { return };
+        let Some(tried) = term.tries.iter().find(|tried| tried.attempt == attempt) else { return };
+        let counts = from_now.unwrap_or(tried.counts);
+        term.tries.retain(|tried| tried.attempt > attempt);
+        match &mut term.standing {
+            Standing::Believed(span) if span.until >= counts.until => {}
+            Standing::Unproven { .. } if now >= counts.until => {}
+            standing => *standing = Standing::Believed(counts),
+        }
+        // A newer try in flight keeps its time to be answered.
+        let due = counts.until.saturating_sub(lead_time);
+        term.renew_at = if term.tries.is_empty() { due } else { due.max(term.renew_at) };
+    }
+
+    /// When a renewal is due for a belief: told from the window's end, since its
+    /// beginning may lie before time 0.
+    fn renewal_due(&self, counts: Span) -> Nanos {
+        counts.until.saturating_sub(self.window().saturating_sub(self.config.renew_after()))
+    }
+
+    fn span_from(&self, sent: Nanos) -> Span {
+        Span { sent, until: sent.saturating_add(self.window()) }
+    }
+
+    fn window(&self) -> Nanos {
+        if self.planted.has(Flaw::NoDriftMargin) {
+            self.config.ttl
+        } else {
+            self.config.safe_window()
+        }
+    }
+
+    /// At least 1, so that a tick does not repeat itself within one instant.
+    fn try_timeout(&self) -> Nanos {
+        let whole = self.planted.has(Flaw::OneTryIsTheBudget);
+        if whole { self.window().max(1) } else { self.config.try_timeout.max(1) }
+    }
+
+    /// The token that a granted term works under.
+    fn worn(&self, granted: Token) -> Token {
+        if self.planted.has(Flaw::SelfMadeToken) { granted.saturating_add(1) } else { granted }
+    }
+
+    /// The wait after a refusal: the backoff, or shorter if the lease is free sooner.
+    fn wait(&self, jitter_ppb: u64, retry_after: Option<Nanos>) -> Nanos {
+        let jitter = jitter_ppb.min(PPB);
+        let (min, max) = (self.config.backoff_min, self.config.backoff_max);
+        let backoff = min.saturating_add(part(max.saturating_sub(min), jitter));
+        let free = |after: Nanos| after.saturating_add(part(min, jitter));
+        retry_after.map_or(backoff, |after| backoff.min(free(after)))
+    }
+
+    /// After a release: whoever else contends waits `backoff_max` at most between
+    /// two tries, so each has one before this client's next.
+    fn others_turn(&self, now: Nanos) -> Nanos {
+        now.saturating_add(self.config.backoff_max)
+    }
+}
+
+impl Term {
+    /// When the term ends if nothing comes.
+    fn ends(&self, planted: Planted) -> Option<Nanos> {
+        match self.standing {
+            Standing::Believed(_) if planted.has(Flaw::BeliefIsAFlag) => None,
+            Standing::Believed(span) => Some(span.until),
+            Standing::Unproven { until } => Some(until),
+        }
+    }
+}

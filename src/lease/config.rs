@@ -1,0 +1,133 @@
+//! The timing that a lease's clients and its store agree on.
+
+use deposed_checkers::history::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// One, in parts per billion.
+pub const PPB: u64 = 1_000_000_000;
+
+/// How a client keeps a lease. Durations are nanoseconds on the clock of whoever
+/// measures them: `ttl` and `lock_delay` on the store's, the rest on the client's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LeaseConfig {
+    /// How long a grant or a renewal lasts at the store.
+    pub ttl: Nanos,
+    /// The bound on *relative* clock drift, in parts per billion, up to which at
+    /// most one client believes. Each clock alone may be off by half of it.
+    pub max_drift_ppb: u64,
+    /// Taken off the client's window on top of the drift.
+    pub safety_margin: Nanos,
+    /// After which part of the window a renewal is due, in parts per billion.
+    pub renew_fraction_ppb: u64,
+    /// How long one try waits before the next is sent. Its answer is still read after that.
+    pub try_timeout: Nanos,
+    /// The shortest wait after a refusal.
+    pub backoff_min: Nanos,
+    /// The longest wait after a refusal, and the wait after a release.
+    pub backoff_max: Nanos,
+    /// How long the store refuses new owners after an expiry. For resources that
+    /// cannot check tokens (Chubby, section 2.4).
+    pub lock_delay: Nanos,
+}
+
+impl LeaseConfig {
+    /// Sensible timing for a ttl: 1 % drift, a margin of a hundredth, renewal after
+    /// a third of the window, tries of a sixth of it, no lock-delay.
+    pub fn for_ttl(ttl: Nanos) -> Self {
+        let mut config = Self {
+            ttl,
+            max_drift_ppb: PPB / 100,
+            safety_margin: ttl / 100,
+            renew_fraction_ppb: 333_333_333,
+            try_timeout: 0,
+            backoff_min: ttl / 50,
+            backoff_max: ttl / 8,
+            lock_delay: 0,
+        };
+        config.try_timeout = config.safe_window() / 6;
+        config
+    }
+
+    /// How long a client may act after the *send* that a belief counts from, on its
+    /// own clock: `ttl * (1 - max_drift) - safety_margin`, rounded down, at least 0.
+    ///
+    /// The store's lease begins no earlier than the send and lasts `ttl / store_rate`
+    /// of true time; the window lasts `safe_window / client_rate`. The first ends no
+    /// earlier than the second exactly if `client_rate / store_rate >= 1 - max_drift`.
+    pub fn safe_window(&self) -> Nanos {
+        let kept = PPB.saturating_sub(self.max_drift_ppb);
+        part(self.ttl, kept).saturating_sub(self.safety_margin)
+    }
+
+    /// How long after the send behind a belief its renewal is due.
+    pub fn renew_after(&self) -> Nanos {
+        part(self.safe_window(), self.renew_fraction_ppb)
+    }
+
+    /// Whether a client can keep a lease with this timing.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let window = self.safe_window();
+        if window == 0 {
+            return Err(ConfigError::NoWindow);
+        }
+        if self.renew_fraction_ppb == 0 || self.renew_fraction_ppb >= PPB {
+            return Err(ConfigError::RenewFraction(self.renew_fraction_ppb));
+        }
+        if self.try_timeout == 0 {
+            return Err(ConfigError::NoTryTimeout);
+        }
+        let three_tries = self.try_timeout.saturating_mul(3);
+        let answered = self.renew_after().saturating_add(three_tries);
+        if answered >= window {
+            return Err(ConfigError::TryTooLong { answered, window });
+        }
+        if self.backoff_min == 0 || self.backoff_min > self.backoff_max {
+            return Err(ConfigError::Backoff { min: self.backoff_min, max: self.backoff_max });
+        }
+        Ok(())
+    }
+}
+
+/// `whole * ppb / 1e9`, rounded down.
+pub(super) fn part(whole: Nanos, ppb: u64) -> Nanos {
+    let product = u128::from(whole) * u128::from(ppb) / u128::from(PPB);
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// Why a [`LeaseConfig`] cannot work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// Drift bound and margin eat the whole ttl.
+    #[error("the drift bound and the safety margin leave nothing of the ttl to act in")]
+    NoWindow,
+    /// A renewal would be due at once or never.
+    #[error(
+        "the renew fraction must lie between 0 and 1, both excluded, and is {0} parts per billion"
+    )]
+    RenewFraction(u64),
+    /// Tries would follow each other without end.
+    #[error("the try timeout is 0")]
+    NoTryTimeout,
+    /// Two lost renewals would cost the lease.
+    #[error(
+        "after two lost renewals the third may be answered {answered} ns into a window of {window} ns"
+    )]
+    TryTooLong {
+        /// When the third try runs out, counted from the send behind the belief.
+        answered: Nanos,
+        /// The safe window.
+        window: Nanos,
+    },
+    /// The pauses between acquires are not a range above 0.
+    #[error("the backoff from {min} ns to {max} ns is not a range above 0")]
+    Backoff {
+        /// The shortest.
+        min: Nanos,
+        /// The longest.
+        max: Nanos,
+    },
+}
