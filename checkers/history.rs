@@ -308,12 +308,20 @@ pub const STALE_TOKEN: &str = "stale-token";
 impl Failure {
     /// A failure of this kind, with no further fields.
     pub fn new(kind: impl Into<Name>) -> Self {
-        Self { kind: kind.into(), presented: None, seen: None }
+        Self {
+            kind: kind.into(),
+            presented: None,
+            seen: None,
+        }
     }
 
     /// Storage had seen `seen` when `presented` came.
     pub fn stale_token(presented: Token, seen: Token) -> Self {
-        Self { kind: STALE_TOKEN.into(), presented: Some(presented), seen: Some(seen) }
+        Self {
+            kind: STALE_TOKEN.into(),
+            presented: Some(presented),
+            seen: Some(seen),
+        }
     }
 }
 

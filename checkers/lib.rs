@@ -4,3 +4,8 @@
 
 pub mod history;
 pub mod verdict;
+
+/// STUB
+pub fn judge(_: &history::Header, _: &[history::Event]) -> verdict::Verdicts {
+    verdict::Verdicts(vec![])
+}

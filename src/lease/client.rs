@@ -114,7 +114,11 @@ enum State {
     /// Waits, then contends.
     Idle { until: Nanos },
     /// Has sent an acquire, perhaps several times.
-    Asking { counts: Span, retry_at: Nanos, retried: bool },
+    Asking {
+        counts: Span,
+        retry_at: Nanos,
+        retried: bool,
+    },
     /// Has been granted a term.
     Term(Term),
     /// Has resigned; works off what it had in hand, then releases.
@@ -177,7 +181,14 @@ impl LeaseClient {
     /// process's terms is taken up.
     pub fn new(config: LeaseConfig, now: Nanos, planted: Planted) -> Self {
         let state = State::Idle { until: now };
-        Self { config, planted, requests: 0, attempts: 0, stale: None, state }
+        Self {
+            config,
+            planted,
+            requests: 0,
+            attempts: 0,
+            stale: None,
+            state,
+        }
     }
 
     /// What to send now, if anything. Call it again until it says `None`, at
@@ -190,28 +201,51 @@ impl LeaseClient {
         match &mut self.state {
             State::Idle { until } if now >= *until => {
                 self.requests = self.requests.saturating_add(1);
-                self.state = State::Asking { counts, retry_at: next_at, retried: false };
-                Some(Request::Acquire { request: self.requests, ttl })
+                self.state = State::Asking {
+                    counts,
+                    retry_at: next_at,
+                    retried: false,
+                };
+                Some(Request::Acquire {
+                    request: self.requests,
+                    ttl,
+                })
             }
-            State::Asking { counts: first, retry_at, retried } if now >= *retry_at => {
+            State::Asking {
+                counts: first,
+                retry_at,
+                retried,
+            } if now >= *retry_at => {
                 (*retry_at, *retried) = (next_at, true);
                 if self.planted.has(Flaw::CountFromLastTry) {
                     *first = counts;
                 }
-                Some(Request::Acquire { request: self.requests, ttl })
+                Some(Request::Acquire {
+                    request: self.requests,
+                    ttl,
+                })
             }
             State::Term(term) if now >= term.renew_at => {
                 self.attempts = self.attempts.saturating_add(1);
                 if term.tries.len() == TRIES_IN_FLIGHT {
                     term.tries.remove(0);
                 }
-                term.tries.push(Try { attempt: self.attempts, counts });
+                term.tries.push(Try {
+                    attempt: self.attempts,
+                    counts,
+                });
                 term.renew_at = next_at;
-                Some(Request::Renew { token: term.token, attempt: self.attempts, ttl })
+                Some(Request::Renew {
+                    token: term.token,
+                    attempt: self.attempts,
+                    ttl,
+                })
             }
-            State::Leaving(Leaving { token, release: Some(release), .. })
-                if now >= release.next_at =>
-            {
+            State::Leaving(Leaving {
+                token,
+                release: Some(release),
+                ..
+            }) if now >= release.next_at => {
                 release.tries_left -= 1;
                 release.next_at = next_at;
                 Some(Request::Release { token: *token })
@@ -231,7 +265,10 @@ impl LeaseClient {
             Reply::Granted { request, token } if request == self.requests => {
                 self.granted(now, token)
             }
-            Reply::AcquireDenied { request, retry_after } if request == self.requests => {
+            Reply::AcquireDenied {
+                request,
+                retry_after,
+            } if request == self.requests => {
                 if let State::Asking { .. } = self.state {
                     let until = now.saturating_add(self.wait(jitter_ppb, retry_after));
                     self.state = State::Idle { until };
@@ -250,7 +287,9 @@ impl LeaseClient {
                     && leaving.release.is_some()
                     && leaving.token == token
                 {
-                    self.state = State::Idle { until: self.others_turn(now) };
+                    self.state = State::Idle {
+                        until: self.others_turn(now),
+                    };
                 }
             }
             Reply::Granted { .. } | Reply::AcquireDenied { .. } => {}
@@ -267,31 +306,49 @@ impl LeaseClient {
             State::Asking { retried: false, .. } => self.state = State::Idle { until: later },
             State::Asking { retry_at, .. } => *retry_at = later,
             State::Term(term) if !term.tries.is_empty() => term.renew_at = term.renew_at.min(later),
-            State::Leaving(Leaving { release: Some(release), .. }) => release.next_at = later,
+            State::Leaving(Leaving {
+                release: Some(release),
+                ..
+            }) => release.next_at = later,
             State::Idle { .. } | State::Term(_) | State::Leaving(_) | State::Out => {}
         }
     }
 
     /// Whether this client may act as the leader at `now`. Asks nobody.
     pub fn is_leader(&self, now: Nanos) -> bool {
-        self.belief().is_some_and(|belief| belief.until.is_none_or(|until| now < until))
+        self.belief()
+            .is_some_and(|belief| belief.until.is_none_or(|until| now < until))
     }
 
     /// What the client believes in its current term; it may be over already if
     /// [`tick`](Self::tick) has not been called since.
     pub fn belief(&self) -> Option<Belief> {
         let (token, span) = match &self.state {
-            State::Term(Term { token, standing: Standing::Believed(span), .. }) => (*token, *span),
-            State::Leaving(Leaving { token, still: Some(span), .. }) => (*token, *span),
+            State::Term(Term {
+                token,
+                standing: Standing::Believed(span),
+                ..
+            }) => (*token, *span),
+            State::Leaving(Leaving {
+                token,
+                still: Some(span),
+                ..
+            }) => (*token, *span),
             _ => return None,
         };
         let until = (!self.planted.has(Flaw::BeliefIsAFlag)).then_some(span.until);
-        Some(Belief { token: self.worn(token), until, sent: span.sent })
+        Some(Belief {
+            token: self.worn(token),
+            until,
+            sent: span.sent,
+        })
     }
 
     /// How much longer [`is_leader`](Self::is_leader) stays true if nothing comes.
     pub fn remaining(&self, now: Nanos) -> Nanos {
-        self.belief().map_or(0, |belief| belief.until.unwrap_or(u64::MAX).saturating_sub(now))
+        self.belief().map_or(0, |belief| {
+            belief.until.unwrap_or(u64::MAX).saturating_sub(now)
+        })
     }
 
     /// The token of the current term, believed or not, until its release is sent.
@@ -311,9 +368,10 @@ impl LeaseClient {
         match &self.state {
             State::Idle { until } => Some(*until),
             State::Asking { retry_at, .. } => Some(*retry_at),
-            State::Term(term) => {
-                Some(term.ends(self.planted).map_or(term.renew_at, |end| end.min(term.renew_at)))
-            }
+            State::Term(term) => Some(
+                term.ends(self.planted)
+                    .map_or(term.renew_at, |end| end.min(term.renew_at)),
+            ),
             State::Leaving(leaving) => {
                 let release = leaving.release.map(|release| release.next_at);
                 let still = leaving.still.map(|span| span.until);
@@ -333,8 +391,15 @@ impl LeaseClient {
                 Standing::Believed(span) if early => Some(span),
                 _ => None,
             };
-            let release = early.then_some(Releasing { next_at: now, tries_left: RELEASE_TRIES });
-            self.state = State::Leaving(Leaving { token: term.token, release, still });
+            let release = early.then_some(Releasing {
+                next_at: now,
+                tries_left: RELEASE_TRIES,
+            });
+            self.state = State::Leaving(Leaving {
+                token: term.token,
+                release,
+                still,
+            });
         }
     }
 
@@ -345,7 +410,10 @@ impl LeaseClient {
         if let State::Leaving(leaving) = &mut self.state
             && leaving.release.is_none()
         {
-            leaving.release = Some(Releasing { next_at: now, tries_left: RELEASE_TRIES });
+            leaving.release = Some(Releasing {
+                next_at: now,
+                tries_left: RELEASE_TRIES,
+            });
         }
     }
 
@@ -373,7 +441,9 @@ impl LeaseClient {
         };
         match &mut client.state {
             State::Idle { until } => *until = until.saturating_sub(now),
-            State::Asking { counts, retry_at, .. } => {
+            State::Asking {
+                counts, retry_at, ..
+            } => {
                 rebase(counts);
                 *retry_at = retry_at.saturating_sub(now);
             }
@@ -383,7 +453,9 @@ impl LeaseClient {
                     Standing::Unproven { until } => *until = until.saturating_sub(now),
                 }
                 term.renew_at = term.renew_at.saturating_sub(now);
-                term.tries.iter_mut().for_each(|tried| rebase(&mut tried.counts));
+                term.tries
+                    .iter_mut()
+                    .for_each(|tried| rebase(&mut tried.counts));
             }
             State::Leaving(leaving) => {
                 leaving.still.as_mut().map(rebase);
@@ -410,7 +482,9 @@ impl LeaseClient {
                 let unanswered =
                     |release: Releasing| release.tries_left == 0 && now >= release.next_at;
                 if leaving.release.is_some_and(unanswered) {
-                    self.state = State::Idle { until: self.others_turn(now) };
+                    self.state = State::Idle {
+                        until: self.others_turn(now),
+                    };
                 }
             }
             State::Idle { .. } | State::Asking { .. } | State::Out => {}
@@ -425,9 +499,13 @@ impl LeaseClient {
     }
 
     fn granted(&mut self, now: Nanos, token: Token) {
-        let State::Asking { mut counts, .. } = self.state else { return };
+        let State::Asking { mut counts, .. } = self.state else {
+            return;
+        };
         if self.stale.is_some_and(|stale| token <= stale) {
-            self.state = State::Idle { until: self.others_turn(now) };
+            self.state = State::Idle {
+                until: self.others_turn(now),
+            };
             return;
         }
         if self.planted.has(Flaw::CountFromReply) {
@@ -435,16 +513,33 @@ impl LeaseClient {
         }
         let (standing, renew_at) = match now < counts.until {
             true => (Standing::Believed(counts), self.renewal_due(counts)),
-            false => (Standing::Unproven { until: self.span_from(now).until }, now),
+            false => (
+                Standing::Unproven {
+                    until: self.span_from(now).until,
+                },
+                now,
+            ),
         };
-        self.state = State::Term(Term { token, standing, renew_at, tries: Vec::new() });
+        self.state = State::Term(Term {
+            token,
+            standing,
+            renew_at,
+            tries: Vec::new(),
+        });
     }
 
     fn renewed(&mut self, now: Nanos, attempt: u64) {
-        let from_now = self.planted.has(Flaw::CountFromReply).then(|| self.span_from(now));
+        let from_now = self
+            .planted
+            .has(Flaw::CountFromReply)
+            .then(|| self.span_from(now));
         let lead_time = self.window().saturating_sub(self.config.renew_after());
-        let State::Term(term) = &mut self.state else { return };
-        let Some(tried) = term.tries.iter().find(|tried| tried.attempt == attempt) else { return };
+        let State::Term(term) = &mut self.state else {
+            return;
+        };
+        let Some(tried) = term.tries.iter().find(|tried| tried.attempt == attempt) else {
+            return;
+        };
         let counts = from_now.unwrap_or(tried.counts);
         term.tries.retain(|tried| tried.attempt > attempt);
         match &mut term.standing {
@@ -454,17 +549,26 @@ impl LeaseClient {
         }
         // A newer try in flight keeps its time to be answered.
         let due = counts.until.saturating_sub(lead_time);
-        term.renew_at = if term.tries.is_empty() { due } else { due.max(term.renew_at) };
+        term.renew_at = if term.tries.is_empty() {
+            due
+        } else {
+            due.max(term.renew_at)
+        };
     }
 
     /// When a renewal is due for a belief: told from the window's end, since its
     /// beginning may lie before time 0.
     fn renewal_due(&self, counts: Span) -> Nanos {
-        counts.until.saturating_sub(self.window().saturating_sub(self.config.renew_after()))
+        counts
+            .until
+            .saturating_sub(self.window().saturating_sub(self.config.renew_after()))
     }
 
     fn span_from(&self, sent: Nanos) -> Span {
-        Span { sent, until: sent.saturating_add(self.window()) }
+        Span {
+            sent,
+            until: sent.saturating_add(self.window()),
+        }
     }
 
     fn window(&self) -> Nanos {
@@ -478,12 +582,20 @@ impl LeaseClient {
     /// At least 1, so that a tick does not repeat itself within one instant.
     fn try_timeout(&self) -> Nanos {
         let whole = self.planted.has(Flaw::OneTryIsTheBudget);
-        if whole { self.window().max(1) } else { self.config.try_timeout.max(1) }
+        if whole {
+            self.window().max(1)
+        } else {
+            self.config.try_timeout.max(1)
+        }
     }
 
     /// The token that a granted term works under.
     fn worn(&self, granted: Token) -> Token {
-        if self.planted.has(Flaw::SelfMadeToken) { granted.saturating_add(1) } else { granted }
+        if self.planted.has(Flaw::SelfMadeToken) {
+            granted.saturating_add(1)
+        } else {
+            granted
+        }
     }
 
     /// The wait after a refusal: the backoff, or shorter if the lease is free sooner.

@@ -86,7 +86,10 @@ impl LeaseConfig {
             return Err(ConfigError::TryTooLong { answered, window });
         }
         if self.backoff_min == 0 || self.backoff_min > self.backoff_max {
-            return Err(ConfigError::Backoff { min: self.backoff_min, max: self.backoff_max });
+            return Err(ConfigError::Backoff {
+                min: self.backoff_min,
+                max: self.backoff_max,
+            });
         }
         Ok(())
     }

@@ -23,7 +23,12 @@ pub struct StoreLimits {
 impl Default for StoreLimits {
     /// Any ttl from 1 ms to an hour, names of 256 bytes, no lock-delay.
     fn default() -> Self {
-        Self { min_ttl: 1_000_000, max_ttl: 3_600_000_000_000, max_name_len: 256, lock_delay: 0 }
+        Self {
+            min_ttl: 1_000_000,
+            max_ttl: 3_600_000_000_000,
+            max_name_len: 256,
+            lock_delay: 0,
+        }
     }
 }
 
@@ -178,7 +183,11 @@ impl Denial {
 impl LeaseStore {
     /// A store that never granted anything.
     pub fn new(limits: StoreLimits, planted: Planted) -> Self {
-        Self { limits, planted, leases: BTreeMap::new() }
+        Self {
+            limits,
+            planted,
+            leases: BTreeMap::new(),
+        }
     }
 
     /// A store that comes back with what it had made durable.
@@ -194,10 +203,19 @@ impl LeaseStore {
     ) -> Self {
         let revive = |record: LeaseRecord| Lease {
             counter: record.counter,
-            owner: record.owner.map(|owner| Owner::armed(owner, record.released, now)),
+            owner: record
+                .owner
+                .map(|owner| Owner::armed(owner, record.released, now)),
         };
-        let leases = records.into_iter().map(|(name, record)| (name, revive(record))).collect();
-        Self { limits, planted, leases }
+        let leases = records
+            .into_iter()
+            .map(|(name, record)| (name, revive(record)))
+            .collect();
+        Self {
+            limits,
+            planted,
+            leases,
+        }
     }
 
     /// Asks for a lease. It is granted when it was never held, was released, or is
@@ -250,12 +268,17 @@ impl LeaseStore {
                     return Ok(owner.grant(true));
                 }
                 if taken {
-                    return Err(Denial::Held { remaining: owner.free_at.saturating_sub(now) });
+                    return Err(Denial::Held {
+                        remaining: owner.free_at.saturating_sub(now),
+                    });
                 }
             }
             token = counter.checked_add(1).ok_or(Denial::TokensSpent)?;
             if planted.has(Flaw::SameHolderSameToken)
-                && let Some(old) = found.owner.as_ref().filter(|old| old.record.holder == *holder)
+                && let Some(old) = found
+                    .owner
+                    .as_ref()
+                    .filter(|old| old.record.holder == *holder)
             {
                 token = old.record.token;
             }
@@ -269,7 +292,13 @@ impl LeaseStore {
         };
         let owner = Owner::armed(record, false, now);
         let grant = owner.grant(true);
-        self.leases.insert(lease.clone(), Lease { counter: token, owner: Some(owner) });
+        self.leases.insert(
+            lease.clone(),
+            Lease {
+                counter: token,
+                owner: Some(owner),
+            },
+        );
         Ok(grant)
     }
 
@@ -302,7 +331,10 @@ impl LeaseStore {
             return Err(Denial::Expired);
         }
         let durable_changed = owner.extend(now, ttl);
-        Ok(Extension { ttl, durable_changed })
+        Ok(Extension {
+            ttl,
+            durable_changed,
+        })
     }
 
     /// Gives a lease back, before its expiry or after it while nobody has replaced
@@ -344,7 +376,9 @@ impl LeaseStore {
 
     /// Every lease's record, by name.
     pub fn records(&self) -> impl Iterator<Item = (&Name, LeaseRecord)> {
-        self.leases.iter().map(|(name, lease)| (name, lease.record()))
+        self.leases
+            .iter()
+            .map(|(name, lease)| (name, lease.record()))
     }
 
     /// Who holds a lease at `now`.
@@ -361,7 +395,11 @@ impl LeaseStore {
     /// are equal, so that a search of all states meets each once.
     pub fn rebased(&self, now: Nanos) -> Self {
         let mut store = self.clone();
-        for owner in store.leases.values_mut().filter_map(|lease| lease.owner.as_mut()) {
+        for owner in store
+            .leases
+            .values_mut()
+            .filter_map(|lease| lease.owner.as_mut())
+        {
             owner.expiry = owner.expiry.saturating_sub(now);
             owner.free_at = owner.free_at.saturating_sub(now);
         }
@@ -401,7 +439,12 @@ impl Lease {
 impl Owner {
     /// An owner whose ttl begins now, unless it has released.
     fn armed(record: OwnerRecord, released: bool, now: Nanos) -> Self {
-        let mut owner = Self { record, released, expiry: 0, free_at: 0 };
+        let mut owner = Self {
+            record,
+            released,
+            expiry: 0,
+            free_at: 0,
+        };
         if !released {
             owner.extend(now, owner.record.ttl);
         }
@@ -427,12 +470,20 @@ impl Owner {
     }
 
     fn is_free(&self, now: Nanos, planted: Planted) -> bool {
-        let early = if planted.has(Flaw::GrantsEarly) { self.record.ttl / 10 } else { 0 };
+        let early = if planted.has(Flaw::GrantsEarly) {
+            self.record.ttl / 10
+        } else {
+            0
+        };
         self.released || now >= self.free_at.saturating_sub(early)
     }
 
     fn grant(&self, fresh: bool) -> Grant {
-        Grant { token: self.record.token, ttl: self.record.ttl, fresh }
+        Grant {
+            token: self.record.token,
+            ttl: self.record.ttl,
+            fresh,
+        }
     }
 }
 

@@ -114,12 +114,18 @@ impl Refusal {
 impl FencedStorage {
     /// Storage that has seen no token.
     pub fn new(planted: Planted) -> Self {
-        Self { planted, shards: BTreeMap::new() }
+        Self {
+            planted,
+            shards: BTreeMap::new(),
+        }
     }
 
     /// Storage that comes back with what it had made durable.
     pub fn recover(planted: Planted, records: BTreeMap<Name, ShardRecord>) -> Self {
-        Self { planted, shards: records }
+        Self {
+            planted,
+            shards: records,
+        }
     }
 
     /// Writes a key. `seq` rises within a token, in one row with deletes: whoever
@@ -193,7 +199,9 @@ impl FencedStorage {
 
     /// The highest token seen, per lease.
     pub fn highest(&self) -> impl Iterator<Item = (&Name, Token)> {
-        self.shards.iter().map(|(lease, shard)| (lease, shard.highest))
+        self.shards
+            .iter()
+            .map(|(lease, shard)| (lease, shard.highest))
     }
 
     /// Storage holds no time: the same value.
@@ -208,12 +216,16 @@ impl FencedStorage {
         seq: u64,
         change: impl FnOnce(&mut BTreeMap<Name, Value>),
     ) -> Result<Applied, Refusal> {
-        let shard =
-            self.admit(lease, token, |term| term.last_seq.is_some_and(|last| seq <= last))?;
+        let shard = self.admit(lease, token, |term| {
+            term.last_seq.is_some_and(|last| seq <= last)
+        })?;
         let term = shard.term(token);
         match term.last_seq {
             Some(last_seq) if seq < last_seq => {
-                return Err(Refusal::OldSeq { presented_seq: seq, last_seq });
+                return Err(Refusal::OldSeq {
+                    presented_seq: seq,
+                    last_seq,
+                });
             }
             Some(last_seq) if seq == last_seq => return Ok(Applied { fresh: false }),
             _ => term.last_seq = Some(seq),
@@ -238,7 +250,11 @@ impl FencedStorage {
         let twice = planted.has(Flaw::RefusesEqual) && token == seen;
         if (token < seen || twice) && !planted.has(Flaw::AcceptsAnything) {
             let applied_before = shard.certainty(token, may_have);
-            return Err(Refusal::StaleToken { presented: token, seen, applied_before });
+            return Err(Refusal::StaleToken {
+                presented: token,
+                seen,
+                applied_before,
+            });
         }
         shard.highest = seen.max(token);
         Ok(shard)
@@ -253,7 +269,11 @@ impl ShardRecord {
             // was forgotten, and not remembered, was never seen.
             None => self.forgotten.is_some_and(|forgotten| token <= forgotten),
         };
-        if possible { Certainty::MayHaveApplied } else { Certainty::NotApplied }
+        if possible {
+            Certainty::MayHaveApplied
+        } else {
+            Certainty::NotApplied
+        }
     }
 
     /// The token's term, from now on remembered.
@@ -261,7 +281,14 @@ impl ShardRecord {
         let at = match self.terms.binary_search_by_key(&token, |term| term.token) {
             Ok(at) => at,
             Err(at) => {
-                self.terms.insert(at, TermRecord { token, fenced: false, last_seq: None });
+                self.terms.insert(
+                    at,
+                    TermRecord {
+                        token,
+                        fenced: false,
+                        last_seq: None,
+                    },
+                );
                 at
             }
         };

@@ -1,0 +1,235 @@
+//! Faults are data: what goes wrong, to whom, when. A [`Schedule`] is drawn from the
+//! seed before a run starts and stands in the history's header, where it can be
+//! read, edited and replayed.
+//!
+//! A new fault is a variant of [`Fault`] here and an arm in `world/inject.rs`.
+
+use deposed_checkers::history::{F, Kind, Name, Nanos, RatePpb};
+use serde::{Deserialize, Serialize};
+
+/// Everything that will go wrong in a run.
+pub type Schedule = Vec<Injection>;
+
+/// One entry of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Injection {
+    /// When.
+    pub when: Trigger,
+    /// What.
+    #[serde(flatten)]
+    pub fault: Fault,
+}
+
+/// When a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// At a true time, ns since the start of the run.
+    At(Nanos),
+    /// On an event that clients see. The fault lands at the end of that
+    /// millisecond: in time to lose an answer given within it.
+    On {
+        /// The event.
+        #[serde(flatten)]
+        moment: Moment,
+        /// Which of its occurrences, from 1.
+        nth: u32,
+        /// How long after it.
+        #[serde(default)]
+        plus: Nanos,
+    },
+}
+
+/// A kind of event on the client side: `write` as `invoke` is "about to write".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Moment {
+    /// Which call.
+    pub f: F,
+    /// Its beginning or its outcome.
+    #[serde(rename = "type")]
+    pub kind: MomentKind,
+}
+
+/// See [`Moment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MomentKind {
+    /// The call begins.
+    Invoke,
+    /// The call succeeded.
+    Ok,
+}
+
+impl Moment {
+    /// The call begins.
+    pub const fn invoking(f: F) -> Self {
+        Self {
+            f,
+            kind: MomentKind::Invoke,
+        }
+    }
+
+    /// The call succeeded.
+    pub const fn done(f: F) -> Self {
+        Self {
+            f,
+            kind: MomentKind::Ok,
+        }
+    }
+
+    /// The moment that a line of this kind for this call is.
+    pub fn of(f: F, kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Invoke => Some(Self::invoking(f)),
+            Kind::Ok => Some(Self::done(f)),
+            Kind::Fail | Kind::Info => None,
+        }
+    }
+}
+
+/// Whom a fault strikes. Resolved when the fault is injected; the history records
+/// to whom. A target that nobody fits (no leader just now) makes the fault void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// A client that believes to lead; if several do, one of them, drawn.
+    Leader,
+    /// A client that does not, drawn.
+    Follower,
+    /// A client, drawn.
+    AnyClient,
+    /// This client, from 0.
+    Client(u8),
+    /// All clients.
+    Clients,
+    /// The lease server.
+    Store,
+    /// The storage server.
+    Storage,
+    /// Every node.
+    Everyone,
+}
+
+/// What goes wrong. Lengths are ns of true time; `for` in the schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "a, b, from, to, target, length: what they say")]
+pub enum Fault {
+    /// No message passes between `a` and `b`; what is in flight is lost.
+    Partition {
+        a: Target,
+        b: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// No message passes from `from` to `to`; the other way is open.
+    PartitionOneway {
+        from: Target,
+        to: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// A node is cut off from all others.
+    Isolate {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// Messages between `a` and `b` wait, then all arrive at once.
+    Hold {
+        a: Target,
+        b: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The one-way latency between `a` and `b` is `min` to `max`.
+    Latency {
+        a: Target,
+        b: Target,
+        min: Nanos,
+        max: Nanos,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The next `count` frames of a kind are lost.
+    Lose {
+        kind: Name,
+        from: Target,
+        to: Target,
+        count: u32,
+    },
+    /// The next `count` frames of a kind arrive `by` later.
+    Delay {
+        kind: Name,
+        from: Target,
+        to: Target,
+        count: u32,
+        by: Nanos,
+    },
+    /// The next `count` frames of a kind arrive, and once more `by` later.
+    Duplicate {
+        kind: Name,
+        from: Target,
+        to: Target,
+        count: u32,
+        by: Nanos,
+    },
+    /// The process stops; its clocks run on.
+    Pause {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The process stops at its next gc point, or the next one before a call of the
+    /// kind `before`; its clocks run on.
+    GcPause {
+        target: Target,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<F>,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The process ends, its connections are closed; it starts again after a while.
+    Crash {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The machine goes dark without a word; it starts again after a while.
+    PowerLoss {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The clocks run at another rate, then at their old one.
+    Rate {
+        target: Target,
+        rate_ppb: RatePpb,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The wall clock steps; monotonic clocks do not notice.
+    Step { target: Target, by: i64 },
+}
+
+impl Fault {
+    /// The fault's name, as in schedules and histories.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fault::Partition { .. } => "partition",
+            Fault::PartitionOneway { .. } => "partition-oneway",
+            Fault::Isolate { .. } => "isolate",
+            Fault::Hold { .. } => "hold",
+            Fault::Latency { .. } => "latency",
+            Fault::Lose { .. } => "lose",
+            Fault::Delay { .. } => "delay",
+            Fault::Duplicate { .. } => "duplicate",
+            Fault::Pause { .. } => "pause",
+            Fault::GcPause { .. } => "gc-pause",
+            Fault::Crash { .. } => "crash",
+            Fault::PowerLoss { .. } => "power-loss",
+            Fault::Rate { .. } => "rate",
+            Fault::Step { .. } => "step",
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Marks: things that a workload must have seen at least once over its seeds, so
+//! that no run passes by doing nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deposed_checkers::{
+    history::{Body, Event, F, Kind, NEMESIS, Name, Nanos, Observation, Op, Token},
+    verdict::{Check, Verdict, Verdicts},
+};
+
+use crate::run::Header;
+
+/// Something that a history shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    /// A lease went to another holder.
+    LeaderChanged,
+    /// A lease went to another holder because it ran out.
+    TakenOverAfterExpiry,
+    /// A leader resigned and another followed.
+    TakenOverAfterRelease,
+    /// A term outlived two renewals in a row that were not answered.
+    OutlivedTwoLostRenewals,
+    /// Storage refused a write under a stale token.
+    StaleWriteRefused,
+    /// Storage refused a stale write after the new leader's fence and before its
+    /// first write: without the barrier it would have landed.
+    StaleWriteRefusedByBarrier,
+    /// A term passed without a fence, and without a write.
+    IdledUnfenced,
+    /// A process was stopped at a gc point, having believed, and went on deposed.
+    PausedPastItsTerm,
+    /// A leader was cut off.
+    LeaderCutOff,
+    /// A frame was lost.
+    FrameLost,
+    /// A frame came late.
+    FrameDelayed,
+    /// A frame came twice.
+    FrameDuplicated,
+    /// A process came back after a crash or a power loss.
+    Restarted,
+    /// The store came back, and a lease of before was renewed.
+    RenewedAcrossStoreRestart,
+    /// Two clocks ran at different rates.
+    ClocksApart,
+    /// Two beliefs overlapped where clocks were beyond their bound.
+    OverlapBeyondTheBound,
+    /// Different clients led different leases at once.
+    ShardsApart,
+    /// A value was deleted.
+    Deleted,
+}
+
+impl Mark {
+    /// What was (or was not) seen: "a leader changed".
+    pub fn story(self) -> &'static str {
+        match self {
+            Mark::LeaderChanged => "a leader changed",
+            Mark::TakenOverAfterExpiry => "a lease was taken over after it ran out",
+            Mark::TakenOverAfterRelease => "a lease was taken over after its leader resigned",
+            Mark::OutlivedTwoLostRenewals => "a term outlived two lost renewals in a row",
+            Mark::StaleWriteRefused => "a stale write was refused",
+            Mark::StaleWriteRefusedByBarrier => "the barrier alone stopped a stale write",
+            Mark::IdledUnfenced => "a leader that could not fence took no writes",
+            Mark::PausedPastItsTerm => "a leader was paused and woke up deposed",
+            Mark::LeaderCutOff => "a leader was cut off",
+            Mark::FrameLost => "a frame was lost",
+            Mark::FrameDelayed => "a frame came late",
+            Mark::FrameDuplicated => "a frame came twice",
+            Mark::Restarted => "a crashed process came back",
+            Mark::RenewedAcrossStoreRestart => "a lease was renewed across a restart of the store",
+            Mark::ClocksApart => "clocks ran apart",
+            Mark::OverlapBeyondTheBound => "two leaders believed at once, beyond the clocks' bound",
+            Mark::ShardsApart => "different clients led different leases at once",
+            Mark::Deleted => "a value was deleted",
+        }
+    }
+}
+
+/// The marks that a history shows.
+pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet<Mark> {
+    let mut seer = Seer::default();
+    for event in history {
+        match &event.body {
+            Body::Nemesis(fault, value) if event.process == NEMESIS => {
+                seer.nemesis(event.time, fault, value);
+            }
+            Body::Observed(observation) => seer.observed(event, observation),
+            Body::Invoke(op) => seer.invoked(event, op),
+            Body::Complete(f, _) => seer.completed(event, *f),
+            _ => {}
+        }
+    }
+    let mut marks = seer.marks;
+    let rates: BTreeSet<_> = header
+        .cluster
+        .node_names()
+        .iter()
+        .map(|node| header.rate_of(node))
+        .collect();
+    if rates.len() > 1 {
+        marks.insert(Mark::ClocksApart);
+    }
+    // Belief safety is given up only for an overlap that the clocks excuse.
+    if let Some(Verdict::NotClaimed(_)) = verdicts.of(Check::BeliefSafety) {
+        marks.insert(Mark::OverlapBeyondTheBound);
+    }
+    marks
+}
+
+#[derive(Default)]
+struct Seer {
+    marks: BTreeSet<Mark>,
+    holders: BTreeMap<Name, (Name, bool)>,
+    /// By process and lease: token and end of its last recorded belief.
+    beliefs: BTreeMap<(Name, Name), (Option<Token>, Nanos)>,
+    /// Terms that have begun and not fenced or worked, by lease and token.
+    idle: BTreeSet<(Name, Option<Token>)>,
+    unanswered: BTreeMap<(Name, Name), u32>,
+    renewing: BTreeMap<u64, (Name, Name)>,
+    fencing: BTreeMap<u64, (Name, Option<Token>)>,
+    /// The highest fenced token that nothing was applied under yet.
+    barrier: BTreeMap<Name, Token>,
+    paused: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
+    recovered: BTreeMap<Name, Token>,
+}
+
+impl Seer {
+    fn nemesis(&mut self, time: Nanos, fault: &Name, value: &serde_json::Value) {
+        let node = value["node"].as_str().map(Name::from);
+        match (fault.as_str(), node) {
+            ("lost", _) => drop(self.marks.insert(Mark::FrameLost)),
+            ("delayed", _) => drop(self.marks.insert(Mark::FrameDelayed)),
+            ("duplicated", _) => drop(self.marks.insert(Mark::FrameDuplicated)),
+            ("restart", _) => drop(self.marks.insert(Mark::Restarted)),
+            ("paused" | "pause", Some(node)) => {
+                let believed = self.believing(&node, time);
+                self.paused.insert(node, believed);
+            }
+            ("resume", Some(node)) => {
+                let before = self.paused.remove(&node).unwrap_or_default();
+                let still = self.believing(&node, time);
+                if before.iter().any(|belief| !still.contains(belief)) {
+                    self.marks.insert(Mark::PausedPastItsTerm);
+                }
+            }
+            ("isolate" | "partition" | "partition-oneway", _) => {
+                let named = ["node", "nodes", "from", "to"].map(|field| &value[field]);
+                let cut = named.into_iter().flat_map(|value| match value {
+                    serde_json::Value::Array(nodes) => nodes.clone(),
+                    other => vec![other.clone()],
+                });
+                let cut: Vec<Name> = cut
+                    .filter_map(|node| node.as_str().map(Name::from))
+                    .collect();
+                if cut
+                    .iter()
+                    .any(|node| !self.believing(node, time).is_empty())
+                {
+                    self.marks.insert(Mark::LeaderCutOff);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn believing(&self, node: &Name, time: Nanos) -> Vec<(Name, Option<Token>)> {
+        let ours = self
+            .beliefs
+            .iter()
+            .filter(|((process, _), (_, until))| process == node && time < *until);
+        ours.map(|((_, lease), (token, _))| (lease.clone(), *token))
+            .collect()
+    }
+
+    fn observed(&mut self, event: &Event, observation: &Observation) {
+        match observation {
+            Observation::Lead(lead) => {
+                let key = (event.process.clone(), lead.lease.clone());
+                let begun = self
+                    .beliefs
+                    .get(&key)
+                    .is_none_or(|(token, _)| *token != lead.token);
+                if begun {
+                    self.idle.insert((lead.lease.clone(), lead.token));
+                    let elsewhere = self.beliefs.iter().any(|((process, lease), (_, until))| {
+                        *process != event.process && *lease != lead.lease && event.time < *until
+                    });
+                    if elsewhere {
+                        self.marks.insert(Mark::ShardsApart);
+                    }
+                }
+                let until = lead.until.unwrap_or(Nanos::MAX);
+                self.beliefs.insert(key, (lead.token, until));
+            }
+            Observation::Follow(follow) => {
+                self.beliefs
+                    .remove(&(event.process.clone(), follow.lease.clone()));
+                if self.idle.remove(&(follow.lease.clone(), follow.token)) {
+                    self.marks.insert(Mark::IdledUnfenced);
+                }
+            }
+            Observation::Granted(granted) => {
+                let now = (granted.holder.clone(), false);
+                if let Some((before, released)) = self.holders.insert(granted.lease.clone(), now)
+                    && before != granted.holder
+                {
+                    self.marks.insert(Mark::LeaderChanged);
+                    self.marks.insert(if released {
+                        Mark::TakenOverAfterRelease
+                    } else {
+                        Mark::TakenOverAfterExpiry
+                    });
+                }
+            }
+            Observation::Released(released) => {
+                if let Some((_, is_released)) = self.holders.get_mut(&released.lease) {
+                    *is_released = true;
+                }
+            }
+            Observation::StoreRecovered(recovered) => {
+                let owned = recovered
+                    .leases
+                    .iter()
+                    .filter(|(_, lease)| lease.holder.is_some());
+                let owned = owned.map(|(name, lease)| (name.clone(), lease.counter));
+                self.recovered = owned.collect();
+            }
+            Observation::Renewed(renewed) => {
+                if self.recovered.get(&renewed.lease).copied() == renewed.token {
+                    self.marks.insert(Mark::RenewedAcrossStoreRestart);
+                }
+            }
+            Observation::Fenced(fenced) => {
+                self.barrier.insert(fenced.lease.clone(), fenced.token);
+            }
+            Observation::Applied(applied) => {
+                self.barrier.remove(&applied.lease);
+                if applied.f == F::Delete {
+                    self.marks.insert(Mark::Deleted);
+                }
+            }
+            Observation::Refused(refused)
+                if refused.f != F::Fence && refused.token < refused.seen =>
+            {
+                self.marks.insert(Mark::StaleWriteRefused);
+                if self.barrier.get(&refused.lease) == Some(&refused.seen) {
+                    self.marks.insert(Mark::StaleWriteRefusedByBarrier);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn invoked(&mut self, event: &Event, op: &Op) {
+        let Some(call) = event.call else { return };
+        match op {
+            Op::Renew(renew) => {
+                let key = (event.process.clone(), renew.lease.clone());
+                *self.unanswered.entry(key.clone()).or_default() += 1;
+                self.renewing.insert(call, key);
+            }
+            Op::Fence(fence) => {
+                self.fencing
+                    .insert(call, (fence.lease.clone(), Some(fence.token)));
+            }
+            Op::Write(write) => drop(self.idle.remove(&(write.lease.clone(), write.token))),
+            Op::Read(read) => drop(self.idle.remove(&(read.lease.clone(), read.token))),
+            Op::Delete(delete) => drop(self.idle.remove(&(delete.lease.clone(), delete.token))),
+            // A new contest: what was not answered before it belongs to another term.
+            Op::Acquire(acquire) => {
+                self.unanswered
+                    .remove(&(event.process.clone(), acquire.lease.clone()));
+            }
+            Op::Release(_) => {}
+        }
+    }
+
+    fn completed(&mut self, event: &Event, f: F) {
+        let Some(call) = event.call else { return };
+        match (f, event.kind) {
+            (F::Renew, Kind::Ok) => {
+                if let Some(key) = self.renewing.remove(&call)
+                    && self
+                        .unanswered
+                        .insert(key, 0)
+                        .is_some_and(|tries| tries >= 3)
+                {
+                    self.marks.insert(Mark::OutlivedTwoLostRenewals);
+                }
+            }
+            (F::Fence, Kind::Ok) => {
+                if let Some(term) = self.fencing.remove(&call) {
+                    self.idle.remove(&term);
+                }
+            }
+            _ => {}
+        }
+    }
+}

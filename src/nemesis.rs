@@ -1,0 +1,387 @@
+//! What the nemesis of a workload may do, and how a seed turns that into a schedule.
+//!
+//! Schedules are dense (2 to 5 faults a ttl) and mixed: uniform in time, aimed at
+//! events, of boundary lengths (near the ttl, near a third of it), in bursts. Measured
+//! on a model of these cores, each part of that mixture convicts flaws that the others
+//! miss.
+
+use deposed_checkers::history::{F, Nanos, TRUE_RATE};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    fault::{Fault, Injection, Moment, Schedule, Target, Trigger},
+    lease::LeaseConfig,
+};
+
+/// What may go wrong, and how often.
+#[derive(Clone, Debug, Default)]
+pub struct Nemesis {
+    /// Faults in [`Nemesis::per`] ttls: the least and the most.
+    pub faults: (u32, u32),
+    /// See [`Nemesis::faults`].
+    pub per: u32,
+    /// What they are drawn from.
+    pub choices: Vec<Choice>,
+}
+
+/// A kind of fault that may be drawn.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// How often, against the other choices.
+    pub weight: u32,
+    /// The fault; its length, delay, count or rate is drawn.
+    pub fault: Fault,
+    /// How long it lasts.
+    pub length: Length,
+    /// Events it may be aimed at.
+    pub aims: Vec<Moment>,
+    /// Whether it is never drawn at a mere time.
+    pub only_aimed: bool,
+}
+
+/// How long a fault lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// A mixture: short, near a third of the ttl, near the ttl, up to two ttls.
+    Mixed,
+    /// Up to a third of the ttl.
+    Short,
+    /// From just below the ttl to a quarter above it.
+    AroundTtl,
+    /// From one ttl to two.
+    Long,
+    /// Exactly this.
+    Exactly(Nanos),
+}
+
+impl Nemesis {
+    /// Nothing goes wrong.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Between `least` and `most` faults in each ttl.
+    pub fn dense(least: u32, most: u32, choices: Vec<Choice>) -> Self {
+        Self {
+            faults: (least, most),
+            per: 1,
+            choices,
+        }
+    }
+
+    /// One fault in so many ttls: for stories that need room to unfold.
+    pub fn one_in(ttls: u32, choices: Vec<Choice>) -> Self {
+        Self {
+            faults: (1, 1),
+            per: ttls,
+            choices,
+        }
+    }
+
+    /// Draws a schedule.
+    pub fn draw(
+        &self,
+        rng: &mut ChaCha8Rng,
+        lease: &LeaseConfig,
+        write_every: Nanos,
+        chaos: Nanos,
+    ) -> Schedule {
+        let total_weight: u32 = self.choices.iter().map(|choice| choice.weight).sum();
+        if total_weight == 0 || self.per == 0 {
+            return Schedule::new();
+        }
+        let mut draw = Draw {
+            rng,
+            lease,
+            write_every,
+            chaos,
+            total_weight,
+            nemesis: self,
+        };
+        let span = lease.ttl.saturating_mul(u64::from(self.per)).max(1);
+        let mut schedule = Schedule::new();
+        for slot in 0..chaos.div_ceil(span) {
+            let count = draw.rng.random_range(self.faults.0..=self.faults.1);
+            let from = slot * span;
+            let to = (from + span).min(chaos);
+            // A sixth of the slots strike all at once.
+            let burst = self.per == 1 && draw.rng.random_ratio(1, 6);
+            let centre = draw.rng.random_range(from..to);
+            for _ in 0..count {
+                let at = if burst {
+                    centre + draw.rng.random_range(0..=lease.ttl / 8)
+                } else {
+                    draw.rng.random_range(from..to)
+                };
+                schedule.push(draw.injection(at, burst));
+            }
+        }
+        schedule
+    }
+}
+
+struct Draw<'a> {
+    rng: &'a mut ChaCha8Rng,
+    lease: &'a LeaseConfig,
+    write_every: Nanos,
+    chaos: Nanos,
+    total_weight: u32,
+    nemesis: &'a Nemesis,
+}
+
+impl<'a> Draw<'a> {
+    fn injection(&mut self, at: Nanos, burst: bool) -> Injection {
+        let choice = self.choice();
+        let aimed = choice.only_aimed || (!burst && self.rng.random_ratio(3, 5));
+        let when = if aimed && !choice.aims.is_empty() {
+            let moment = choice.aims[self.rng.random_range(0..choice.aims.len())];
+            let nth = self.rng.random_range(1..=self.expected(moment));
+            let plus = match self.rng.random_range(0..3) {
+                _ if choice.only_aimed => 0,
+                0 => self.rng.random_range(0..=self.lease.ttl / 3),
+                1 => self.rng.random_range(0..=self.lease.ttl / 15),
+                _ => 0,
+            };
+            Trigger::On { moment, nth, plus }
+        } else {
+            Trigger::At(at)
+        };
+        Injection {
+            when,
+            fault: self.fill(choice),
+        }
+    }
+
+    fn choice(&mut self) -> &'a Choice {
+        let nemesis = self.nemesis;
+        let mut ticket = self.rng.random_range(0..self.total_weight);
+        for choice in &nemesis.choices {
+            if ticket < choice.weight {
+                return choice;
+            }
+            ticket -= choice.weight;
+        }
+        unreachable!("the ticket is below the sum of the weights")
+    }
+
+    /// Roughly how often a moment occurs in a run, so that most aims are met.
+    fn expected(&self, moment: Moment) -> u32 {
+        let every = match moment.f {
+            F::Acquire | F::Fence | F::Release => self.lease.ttl * 3,
+            F::Renew => self.lease.safe_window() / 2,
+            F::Write | F::Read | F::Delete => self.write_every + self.lease.ttl / 15,
+        };
+        u32::try_from(self.chaos / every.max(1))
+            .unwrap_or(u32::MAX)
+            .max(1)
+    }
+
+    /// The choice's fault with everything drawn that is to be drawn.
+    fn fill(&mut self, choice: &Choice) -> Fault {
+        let drawn = self.length(choice.length);
+        let frames = self.rng.random_range(1..=3);
+        let mut fault = choice.fault.clone();
+        match &mut fault {
+            Fault::Partition { length, .. }
+            | Fault::PartitionOneway { length, .. }
+            | Fault::Isolate { length, .. }
+            | Fault::Hold { length, .. }
+            | Fault::Pause { length, .. }
+            | Fault::GcPause { length, .. }
+            | Fault::Crash { length, .. }
+            | Fault::PowerLoss { length, .. } => *length = drawn,
+            Fault::Latency {
+                min, max, length, ..
+            } => {
+                *length = drawn;
+                let longest = (self.lease.try_timeout * 3 / 2).max(2);
+                *min = self.rng.random_range(1..=longest / 2);
+                *max = self.rng.random_range(*min..=longest);
+            }
+            Fault::Lose { count, .. } => *count = if *count == 0 { frames } else { *count },
+            Fault::Delay { count, by, .. } | Fault::Duplicate { count, by, .. } => {
+                *count = if *count == 0 { frames } else { *count };
+                *by = drawn;
+            }
+            Fault::Rate {
+                rate_ppb, length, ..
+            } => {
+                let half = self.lease.max_drift_ppb / 2;
+                *rate_ppb = self.rng.random_range(TRUE_RATE - half..=TRUE_RATE + half);
+                *length = drawn;
+            }
+            Fault::Step { by, .. } => {
+                let most = i64::try_from(self.lease.ttl * 4).unwrap_or(i64::MAX);
+                *by = self.rng.random_range(-most..=most);
+            }
+        }
+        fault
+    }
+
+    fn length(&mut self, length: Length) -> Nanos {
+        let ttl = self.lease.ttl;
+        match length {
+            Length::Exactly(length) => length,
+            Length::Short => self.rng.random_range(1..=ttl / 3),
+            Length::AroundTtl => ttl - ttl / 20 + self.rng.random_range(0..=ttl / 4),
+            Length::Long => self.rng.random_range(ttl..=ttl * 2),
+            Length::Mixed => match self.rng.random_range(0..4) {
+                0 => self.rng.random_range(1..=ttl / 3),
+                1 => ttl / 3 + self.rng.random_range(0..=ttl / 20),
+                2 => ttl - ttl / 20 + self.rng.random_range(0..=ttl / 4),
+                _ => self.rng.random_range(ttl / 2..=ttl * 2),
+            },
+        }
+    }
+}
+
+impl Choice {
+    fn new(fault: Fault) -> Self {
+        Self {
+            weight: 1,
+            fault,
+            length: Length::Mixed,
+            aims: Vec::new(),
+            only_aimed: false,
+        }
+    }
+
+    /// Drawn this many times as often as a choice of weight 1.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// Lasts this long.
+    pub fn lasting(mut self, length: Length) -> Self {
+        self.length = length;
+        self
+    }
+
+    /// Is aimed at one of these events more often than not.
+    pub fn aimed(mut self, aims: &[Moment]) -> Self {
+        self.aims = aims.to_vec();
+        self
+    }
+
+    /// Strikes on one of these events, exactly, and at no other time.
+    pub fn only_on(mut self, aims: &[Moment]) -> Self {
+        self.aims = aims.to_vec();
+        self.only_aimed = true;
+        self
+    }
+}
+
+/// No message between two parties.
+pub fn partition(a: Target, b: Target) -> Choice {
+    Choice::new(Fault::Partition { a, b, length: 0 })
+}
+
+/// No message from one party to another; the other way is open.
+pub fn partition_oneway(from: Target, to: Target) -> Choice {
+    Choice::new(Fault::PartitionOneway {
+        from,
+        to,
+        length: 0,
+    })
+}
+
+/// A node cut off from all others.
+pub fn isolate(target: Target) -> Choice {
+    Choice::new(Fault::Isolate { target, length: 0 })
+}
+
+/// Messages between two parties wait and then arrive all at once.
+pub fn hold(a: Target, b: Target) -> Choice {
+    Choice::new(Fault::Hold { a, b, length: 0 })
+}
+
+/// A slow link: latencies drawn up to one and a half try timeouts.
+pub fn latency(a: Target, b: Target) -> Choice {
+    Choice::new(Fault::Latency {
+        a,
+        b,
+        min: 0,
+        max: 0,
+        length: 0,
+    })
+}
+
+/// One to three frames of a kind are lost, whoever sent them.
+pub fn lose(kind: &str) -> Choice {
+    lose_exactly(kind, 0)
+}
+
+/// So many frames of a kind are lost, whoever sent them.
+pub fn lose_exactly(kind: &str, count: u32) -> Choice {
+    let (from, to) = (Target::Everyone, Target::Everyone);
+    Choice::new(Fault::Lose {
+        kind: kind.into(),
+        from,
+        to,
+        count,
+    })
+}
+
+/// One to three frames of a kind arrive late, whoever sent them.
+pub fn delay(kind: &str) -> Choice {
+    let (from, to) = (Target::Everyone, Target::Everyone);
+    Choice::new(Fault::Delay {
+        kind: kind.into(),
+        from,
+        to,
+        count: 0,
+        by: 0,
+    })
+}
+
+/// One to three frames of a kind arrive twice, whoever sent them.
+pub fn duplicate(kind: &str) -> Choice {
+    let (from, to) = (Target::Everyone, Target::Everyone);
+    Choice::new(Fault::Duplicate {
+        kind: kind.into(),
+        from,
+        to,
+        count: 0,
+        by: 0,
+    })
+}
+
+/// A stop-the-world pause.
+pub fn pause(target: Target) -> Choice {
+    Choice::new(Fault::Pause { target, length: 0 })
+}
+
+/// A pause at the next gc point, or the next one before a call of a kind.
+pub fn gc_pause(target: Target, before: Option<F>) -> Choice {
+    Choice::new(Fault::GcPause {
+        target,
+        before,
+        length: 0,
+    })
+}
+
+/// A crash that closes connections, and a restart.
+pub fn crash(target: Target) -> Choice {
+    Choice::new(Fault::Crash { target, length: 0 })
+}
+
+/// A power loss, which nobody is told of, and a restart.
+pub fn power_loss(target: Target) -> Choice {
+    Choice::new(Fault::PowerLoss { target, length: 0 })
+}
+
+/// A change of clock rate, inside the bound.
+pub fn rate(target: Target) -> Choice {
+    Choice::new(Fault::Rate {
+        target,
+        rate_ppb: 0,
+        length: 0,
+    })
+}
+
+/// A step of the wall clock, up to four ttls either way.
+pub fn step(target: Target) -> Choice {
+    Choice::new(Fault::Step { target, by: 0 })
+}

@@ -1,0 +1,213 @@
+//! The elector: a [`LeaseClient`] driven over the network, and the handles that an
+//! application holds.
+//!
+//! [`campaign`] starts it. [`Candidacy::elected`] resolves with a [`Leadership`],
+//! which answers for one term: its token, whether it still leads, for how long, a
+//! signal when it is lost, and a way to resign. The handles are `Send + Sync`.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use deposed_checkers::history::{Name, Nanos, Token};
+use tokio::sync::Notify;
+
+use super::Node;
+use crate::{
+    clock::Clock,
+    flaw::Planted,
+    lease::{LeaseClient, LeaseConfig},
+};
+
+mod line;
+mod task;
+
+/// Starts a candidate for one lease on this node; `store` is the lease server's name.
+pub fn campaign(
+    node: &Node,
+    store: Name,
+    lease: Name,
+    config: LeaseConfig,
+    planted: Planted,
+) -> Candidacy {
+    // Two processes of one name are two holders.
+    let nonce = node.random_below(1 << 32);
+    let holder = Name::from(format!("{}#{nonce:08x}", node.name()));
+    let shared = Arc::new(Shared {
+        clock: node.clock().clone(),
+        state: Mutex::new(State {
+            client: LeaseClient::new(config.clone(), node.now(), planted),
+            work_in_hand: 0,
+            resigning: false,
+        }),
+        poke: Notify::new(),
+        won: Notify::new(),
+        lost: Notify::new(),
+    });
+    task::start(node, store, lease, holder, config, shared.clone());
+    Candidacy { shared }
+}
+
+/// What the elector's task and the handles share.
+struct Shared {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// A handle changed the state: the elector should look.
+    poke: Notify,
+    won: Notify,
+    lost: Notify,
+}
+
+struct State {
+    client: LeaseClient,
+    work_in_hand: u32,
+    resigning: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere fails the run by itself; the state is whole between calls.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A candidate for one lease. Contends until its process ends.
+#[derive(Clone)]
+pub struct Candidacy {
+    shared: Arc<Shared>,
+}
+
+impl Candidacy {
+    /// Resolves as soon as this candidate leads, at once if it does already.
+    pub async fn elected(&self) -> Leadership {
+        loop {
+            let won = self.shared.won.notified();
+            if let Some(leadership) = self.leadership() {
+                return leadership;
+            }
+            won.await;
+        }
+    }
+
+    /// The present term, if this candidate leads.
+    pub fn leadership(&self) -> Option<Leadership> {
+        let now = self.shared.clock.now();
+        let state = self.shared.state();
+        let token = state
+            .client
+            .token()
+            .filter(|_| state.client.is_leader(now))?;
+        Some(Leadership {
+            shared: self.shared.clone(),
+            token,
+        })
+    }
+}
+
+/// One term. Once it is lost it stays lost, whoever leads next.
+#[derive(Clone)]
+pub struct Leadership {
+    shared: Arc<Shared>,
+    token: Token,
+}
+
+impl Leadership {
+    /// The term's fencing token: hand it to storage with everything.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Whether this term still runs, by this machine's clock. A local check: no
+    /// network call, nothing cached. By the time the caller acts on it the answer
+    /// may be out of date, which is what the token is for.
+    pub fn is_leader(&self) -> bool {
+        self.time_remaining() > Duration::ZERO
+    }
+
+    /// How much longer [`Leadership::is_leader`] will hold if no renewal succeeds.
+    pub fn time_remaining(&self) -> Duration {
+        let now = self.shared.clock.now();
+        let state = self.shared.state();
+        let ours = state.client.token() == Some(self.token);
+        Duration::from_nanos(if ours { state.client.remaining(now) } else { 0 })
+    }
+
+    /// Resolves once this term is lost, be it by the clock alone.
+    pub async fn lost(&self) {
+        loop {
+            let lost = self.shared.lost.notified();
+            let remaining = self.time_remaining();
+            if remaining == Duration::ZERO {
+                return;
+            }
+            let left = Nanos::try_from(remaining.as_nanos()).unwrap_or(Nanos::MAX);
+            let end = self.shared.clock.now().saturating_add(left);
+            tokio::select! {
+                biased;
+                () = lost => {}
+                () = self.shared.clock.sleep_until(end) => {}
+            }
+        }
+    }
+
+    /// Takes a piece of work in hand, unless the term is lost. A resigning leader
+    /// releases its lease only when no work is in hand any more.
+    pub fn begin_work(&self) -> Option<WorkInHand> {
+        if !self.is_leader() {
+            return None;
+        }
+        self.shared.state().work_in_hand += 1;
+        Some(WorkInHand {
+            shared: self.shared.clone(),
+        })
+    }
+
+    /// Gives the lease back: belief first, then the work in hand is drained, then
+    /// the release is sent. Another candidate gets its turn.
+    pub fn resign(&self) {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.state();
+        if state.client.token() != Some(self.token) || state.resigning {
+            return;
+        }
+        state.resigning = true;
+        state.client.resign(now);
+        drain(&mut state, now);
+        drop(state);
+        self.shared.lost.notify_waiters();
+        self.shared.poke.notify_one();
+    }
+
+    /// Storage has answered that this term's token is stale: the term is over.
+    pub fn told_stale(&self) {
+        let now = self.shared.clock.now();
+        self.shared.state().client.on_stale_token(now, self.token);
+        self.shared.lost.notify_waiters();
+        self.shared.poke.notify_one();
+    }
+}
+
+/// A piece of work under a term, until dropped. See [`Leadership::begin_work`].
+pub struct WorkInHand {
+    shared: Arc<Shared>,
+}
+
+impl Drop for WorkInHand {
+    fn drop(&mut self) {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.state();
+        state.work_in_hand -= 1;
+        drain(&mut state, now);
+        drop(state);
+        self.shared.poke.notify_one();
+    }
+}
+
+/// Lets the release go once a resigning leader has nothing in hand.
+fn drain(state: &mut State, now: Nanos) {
+    if state.resigning && state.work_in_hand == 0 {
+        state.resigning = false;
+        state.client.drained(now);
+    }
+}

@@ -1,0 +1,143 @@
+//! The frames between our clients, the lease server and the storage server.
+//!
+//! Every request carries an `id` of the sender's choosing and the reply repeats it,
+//! so that a connection can carry several calls and answers may come in any order,
+//! late or twice.
+
+use deposed_checkers::history::{Failure, Name, Nanos, Token};
+use serde::{Deserialize, Serialize};
+
+/// What a client sends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[allow(
+    missing_docs,
+    reason = "the fields are those of the history's operations"
+)]
+pub enum Request {
+    /// To the store: grant me the lease.
+    Acquire {
+        id: u64,
+        lease: Name,
+        holder: Name,
+        request: u64,
+        ttl: Nanos,
+    },
+    /// To the store: extend my lease.
+    Renew {
+        id: u64,
+        lease: Name,
+        holder: Name,
+        token: Token,
+        #[serde(rename = "try")]
+        attempt: u64,
+        ttl: Nanos,
+    },
+    /// To the store: I let go.
+    Release {
+        id: u64,
+        lease: Name,
+        holder: Name,
+        token: Token,
+    },
+    /// To storage: refuse everything below this token from now on.
+    Fence { id: u64, lease: Name, token: Token },
+    /// To storage: write.
+    Write {
+        id: u64,
+        lease: Name,
+        token: Token,
+        seq: u64,
+        key: Name,
+        value: Name,
+    },
+    /// To storage: delete.
+    Delete {
+        id: u64,
+        lease: Name,
+        token: Token,
+        seq: u64,
+        key: Name,
+    },
+    /// To storage: read.
+    Read { id: u64, lease: Name, key: Name },
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[allow(
+    missing_docs,
+    reason = "the fields are those of the history's operations"
+)]
+pub enum Reply {
+    /// The store's answer to an acquire.
+    AcquireReply { id: u64, answer: Outcome<Token> },
+    /// The store's answer to a renewal.
+    RenewReply { id: u64, answer: Outcome<()> },
+    /// The store's answer to a release.
+    ReleaseReply { id: u64, answer: Outcome<()> },
+    /// Storage's answer to a fence.
+    FenceReply { id: u64, answer: Outcome<()> },
+    /// Storage's answer to a write.
+    WriteReply { id: u64, answer: Outcome<()> },
+    /// Storage's answer to a delete.
+    DeleteReply { id: u64, answer: Outcome<()> },
+    /// Storage's answer to a read; `None`: the key is absent.
+    ReadReply {
+        id: u64,
+        answer: Outcome<Option<Name>>,
+    },
+    /// The connection is about to be closed, and why.
+    Error { error: Failure },
+}
+
+/// Done, or refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome<T> {
+    /// It was done.
+    Ok(T),
+    /// It was refused.
+    Refused {
+        /// Why.
+        error: Failure,
+        /// Whether an earlier copy of the same request may have been done all the same.
+        #[serde(default)]
+        perhaps_done: bool,
+        /// When it may be worth asking again, on the server's clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<Nanos>,
+    },
+}
+
+impl Request {
+    /// The id that the reply will repeat.
+    pub fn id(&self) -> u64 {
+        match *self {
+            Request::Acquire { id, .. }
+            | Request::Renew { id, .. }
+            | Request::Release { id, .. }
+            | Request::Fence { id, .. }
+            | Request::Write { id, .. }
+            | Request::Delete { id, .. }
+            | Request::Read { id, .. } => id,
+        }
+    }
+}
+
+impl Reply {
+    /// The id of the request that it answers; `None` for an error.
+    pub fn id(&self) -> Option<u64> {
+        match *self {
+            Reply::AcquireReply { id, .. }
+            | Reply::RenewReply { id, .. }
+            | Reply::ReleaseReply { id, .. }
+            | Reply::FenceReply { id, .. }
+            | Reply::WriteReply { id, .. }
+            | Reply::DeleteReply { id, .. }
+            | Reply::ReadReply { id, .. } => Some(id),
+            Reply::Error { .. } => None,
+        }
+    }
+}

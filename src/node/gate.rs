@@ -1,0 +1,207 @@
+//! The pause gate: how a process is stopped and goes on, as a stop-the-world pause
+//! does it. Timers fire late, socket buffers keep their bytes, clocks run on.
+
+use std::{
+    cell::{Cell, RefCell},
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+use deposed_checkers::history::{F, Nanos};
+use tokio::task::LocalSet;
+
+use crate::net::LocalFuture;
+
+/// Stops and continues one process. Open at first.
+#[derive(Clone, Default)]
+pub struct Gate(Rc<State>);
+
+#[derive(Default)]
+struct State {
+    /// How many pauses hold the gate closed.
+    pauses: Cell<u32>,
+    waker: RefCell<Option<Waker>>,
+    armed: Cell<Option<GcPause>>,
+    caught: Cell<Option<Nanos>>,
+}
+
+/// A pause that waits for the process to reach a gc point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GcPause {
+    /// For how long.
+    pub length: Nanos,
+    /// Only the point before a call of this kind; `None`: any point.
+    pub before: Option<F>,
+}
+
+impl Gate {
+    /// Stops the process, once more if it is stopped already.
+    pub fn close(&self) {
+        self.0.pauses.set(self.0.pauses.get() + 1);
+    }
+
+    /// Takes one [`Gate::close`] back; after the last the process goes on.
+    pub fn open(&self) {
+        self.0.pauses.set(self.0.pauses.get().saturating_sub(1));
+        if !self.closed()
+            && let Some(waker) = self.0.waker.borrow_mut().take()
+        {
+            waker.wake();
+        }
+    }
+
+    /// Whether the process is stopped.
+    pub fn closed(&self) -> bool {
+        self.0.pauses.get() > 0
+    }
+
+    /// For a new boot: opens the gate and forgets what was armed.
+    pub fn reset(&self) {
+        self.0.pauses.set(0);
+        self.0.armed.set(None);
+        self.0.caught.set(None);
+    }
+
+    /// Arms a pause for the next fitting gc point, in place of an earlier one.
+    pub fn arm(&self, pause: GcPause) {
+        self.0.armed.set(Some(pause));
+    }
+
+    /// Takes back an armed pause that has not caught anything.
+    pub fn disarm(&self) {
+        self.0.armed.set(None);
+    }
+
+    /// The length of the pause that a gc point ran into since last asked. Whoever
+    /// asks must [`Gate::open`] the gate after that long.
+    pub fn take_caught(&self) -> Option<Nanos> {
+        self.0.caught.take()
+    }
+
+    /// A gc point: an armed pause that fits begins here.
+    pub async fn gc_point(&self, before: Option<F>) {
+        let Some(pause) = self.0.armed.get() else {
+            return;
+        };
+        if pause.before.is_some() && pause.before != before {
+            return;
+        }
+        self.0.armed.set(None);
+        self.0.caught.set(Some(pause.length));
+        self.close();
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A process: its body and all that it spawns locally, polled only while the gate
+/// is open. `tokio::spawn` would escape it, hence `spawn_local`.
+pub struct Process {
+    gate: Gate,
+    tasks: LocalSet,
+    body: LocalFuture<'static, ()>,
+    span: tracing::Span,
+}
+
+impl Process {
+    /// A process called `name` behind a gate.
+    pub fn new(name: &str, gate: Gate, body: LocalFuture<'static, ()>) -> Self {
+        // turmoil's own span is filtered out by a filter on our target alone.
+        let span = tracing::info_span!(target: "deposed", "node", name);
+        Self {
+            gate,
+            tasks: LocalSet::new(),
+            body,
+            span,
+        }
+    }
+
+    fn stop(&self, context: &Context<'_>) -> Poll<()> {
+        *self.gate.0.waker.borrow_mut() = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Future for Process {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let me = self.get_mut();
+        if me.gate.closed() {
+            return me.stop(context);
+        }
+        let _in_span = me.span.enter();
+        let running = std::pin::pin!(me.tasks.run_until(&mut me.body)).poll(context);
+        if running.is_pending() && me.gate.closed() {
+            return me.stop(context);
+        }
+        running
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Runs a body that counts to `steps`, one millisecond a step, behind a gate.
+    fn counting(gate: &Gate, steps: u32) -> (Rc<Cell<u32>>, Process) {
+        let count = Rc::new(Cell::new(0));
+        let (counted, at) = (count.clone(), gate.clone());
+        let body = Box::pin(async move {
+            for _ in 0..steps {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                at.gc_point(Some(F::Write)).await;
+                counted.set(counted.get() + 1);
+            }
+        });
+        (count, Process::new("p", gate.clone(), body))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_gate_stops_the_process_and_opening_it_lets_it_go_on() {
+        let gate = Gate::default();
+        let (count, process) = counting(&gate, 10);
+        let driver = async {
+            tokio::time::sleep(Duration::from_micros(3500)).await;
+            gate.close();
+            gate.close();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(count.get(), 3, "stopped");
+            gate.open();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(count.get(), 3, "two pauses overlap: still stopped");
+            gate.open();
+        };
+        tokio::join!(process, driver);
+        assert_eq!(count.get(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_armed_pause_catches_the_next_fitting_gc_point_and_only_that() {
+        let gate = Gate::default();
+        let (count, process) = counting(&gate, 5);
+        gate.arm(GcPause {
+            length: 7,
+            before: Some(F::Renew),
+        });
+        let driver = async {
+            tokio::time::sleep(Duration::from_micros(1500)).await;
+            assert_eq!(
+                (count.get(), gate.take_caught()),
+                (1, None),
+                "a renewal's point"
+            );
+            gate.arm(GcPause {
+                length: 9,
+                before: Some(F::Write),
+            });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!((count.get(), gate.take_caught()), (1, Some(9)), "caught");
+            gate.open();
+        };
+        tokio::join!(process, driver);
+        assert_eq!((count.get(), gate.take_caught()), (5, None));
+    }
+}

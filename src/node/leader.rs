@@ -1,0 +1,314 @@
+//! What a leader does with its term: fences, then reads, changes and writes under
+//! the lease, so that a lost update would show.
+//!
+//! Between the check of `is_leader()` and each act lies a gc point: that gap cannot
+//! be closed by checking again, only by the token.
+
+use deposed_checkers::history::{Answer, Delete, Failure, Fence, Name, Op, Read, Token, Write};
+use serde_json::Value;
+
+use super::{
+    Node,
+    elector::{Candidacy, Leadership},
+    frame::{Outcome, Reply, Request},
+    storage_client::{NoAnswer, StorageClient, outcome},
+};
+use crate::{
+    flaw::{Flaw, Planted},
+    lease::LeaseConfig,
+    recorder::Call,
+    workload::Traffic,
+};
+
+/// What leader work needs to know.
+#[derive(Clone, Debug)]
+pub struct LeaderWork {
+    /// Under which lease.
+    pub lease: Name,
+    /// The storage server's name.
+    pub storage: Name,
+    /// Timing of tries and pauses.
+    pub config: LeaseConfig,
+    /// How much to do.
+    pub traffic: Traffic,
+    /// The planted flaw.
+    pub planted: Planted,
+}
+
+/// Works whenever elected, for as long as the process lives.
+pub async fn run(node: Node, candidacy: Candidacy, work: LeaderWork) {
+    let storage = StorageClient::new(node.clone(), work.storage.clone(), work.config.try_timeout);
+    let mut leader = Leader {
+        node,
+        work,
+        storage,
+    };
+    loop {
+        let leadership = candidacy.elected().await;
+        Term {
+            leader: &mut leader,
+            leadership,
+            seq: 0,
+        }
+        .run()
+        .await;
+    }
+}
+
+struct Leader {
+    node: Node,
+    work: LeaderWork,
+    storage: StorageClient,
+}
+
+struct Term<'a> {
+    leader: &'a mut Leader,
+    leadership: Leadership,
+    seq: u64,
+}
+
+/// How a step of the term went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Done,
+    /// No answer, or refused for a reason other than the token: try again later.
+    Failed,
+    /// The token is stale.
+    Deposed,
+}
+
+impl Term<'_> {
+    async fn run(&mut self) {
+        let planted = self.leader.work.planted;
+        if planted.has(Flaw::BarrierAfterWrite) {
+            self.read_modify_write().await;
+        }
+        if !planted.has(Flaw::NoBarrier) && !self.fence().await {
+            return;
+        }
+        while self.leadership.is_leader() {
+            let step = self.read_modify_write().await;
+            if step == Step::Deposed {
+                return;
+            }
+            let pause = match step {
+                Step::Failed => self.backoff(),
+                _ => self.leader.work.traffic.write_every,
+            };
+            let (node, leadership) = (self.leader.node.clone(), self.leadership.clone());
+            tokio::select! {
+                biased;
+                () = leadership.lost() => return,
+                () = node.sleep(pause) => {}
+            }
+        }
+    }
+
+    /// The barrier. While it cannot be set no work is done; false if the term ended
+    /// first.
+    async fn fence(&mut self) -> bool {
+        while self.leadership.is_leader() {
+            match self.try_fence().await {
+                Step::Done => return true,
+                Step::Deposed => return false,
+                Step::Failed if self.leader.work.planted.has(Flaw::WorksUnfenced) => return true,
+                Step::Failed => self.leader.node.sleep(self.backoff()).await,
+            }
+        }
+        false
+    }
+
+    async fn try_fence(&mut self) -> Step {
+        let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
+        let op = Op::Fence(Fence {
+            lease: lease.clone(),
+            token,
+        });
+        let call = self.leader.node.invoke(op).await;
+        let answer = self
+            .leader
+            .storage
+            .call(|id| Request::Fence { id, lease, token })
+            .await;
+        self.conclude(call, answer)
+    }
+
+    /// One update: check, read, write. The check is as old as the pauses in between.
+    async fn read_modify_write(&mut self) -> Step {
+        let Some(_in_hand) = self.leadership.begin_work() else {
+            return Step::Failed;
+        };
+        let traffic = &self.leader.work.traffic;
+        let key = Name::from(format!(
+            "k{}",
+            self.leader.node.random_below(traffic.keys.max(1))
+        ));
+        let every = traffic.delete_one_in;
+        let deletes = every > 0 && self.leader.node.random_below(every) == 0;
+        let Some(before) = self.read(&key).await else {
+            return Step::Failed;
+        };
+        self.seq += 1;
+        if deletes {
+            return self.delete(key).await;
+        }
+        let count = before.as_deref().map_or(0, count_of) + 1;
+        let value = value(count, self.leadership.token(), self.seq);
+        self.write(key, value).await
+    }
+
+    async fn read(&mut self, key: &Name) -> Option<Option<Name>> {
+        let (lease, key) = (self.leader.work.lease.clone(), key.clone());
+        let token = Some(self.leadership.token());
+        let op = Op::Read(Read {
+            lease: lease.clone(),
+            token,
+            key: key.clone(),
+        });
+        let call = self.leader.node.invoke(op).await;
+        match self
+            .leader
+            .storage
+            .call(|id| Request::Read { id, lease, key })
+            .await
+        {
+            Ok(Reply::ReadReply {
+                answer: Outcome::Ok(value),
+                ..
+            }) => {
+                let read = value
+                    .as_ref()
+                    .map_or(Value::Null, |value| value.as_str().into());
+                call.ok(Answer::Value(read));
+                Some(value)
+            }
+            Ok(_) => {
+                call.info(Failure::new("unexpected-reply"));
+                None
+            }
+            Err(no_answer) => {
+                unanswered(call, no_answer);
+                None
+            }
+        }
+    }
+
+    async fn write(&mut self, key: Name, value: Name) -> Step {
+        let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
+        let seq = self.seq;
+        let op = Op::Write(Write {
+            lease: lease.clone(),
+            token: Some(token),
+            seq: Some(seq),
+            key: key.clone(),
+            value: value.as_str().into(),
+        });
+        let call = self.leader.node.invoke(op).await;
+        let request = |id| Request::Write {
+            id,
+            lease,
+            token,
+            seq,
+            key,
+            value,
+        };
+        let answer = self.leader.storage.call(request).await;
+        self.conclude(call, answer)
+    }
+
+    async fn delete(&mut self, key: Name) -> Step {
+        let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
+        let seq = self.seq;
+        let op = Op::Delete(Delete {
+            lease: lease.clone(),
+            token: Some(token),
+            seq: Some(seq),
+            key: key.clone(),
+        });
+        let call = self.leader.node.invoke(op).await;
+        let answer = self
+            .leader
+            .storage
+            .call(|id| Request::Delete {
+                id,
+                lease,
+                token,
+                seq,
+                key,
+            })
+            .await;
+        self.conclude(call, answer)
+    }
+
+    /// Completes a fence, write or delete. Told that its token is stale, the term ends.
+    fn conclude(&self, call: Call, answer: Result<Reply, NoAnswer>) -> Step {
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(no_answer) => {
+                unanswered(call, no_answer);
+                return Step::Failed;
+            }
+        };
+        match outcome(reply) {
+            Some(Outcome::Ok(())) => {
+                call.ok(Answer::None);
+                Step::Done
+            }
+            Some(Outcome::Refused {
+                error,
+                perhaps_done,
+                ..
+            }) => {
+                let stale = error.seen.is_some();
+                if perhaps_done {
+                    call.info(error)
+                } else {
+                    call.fail(error)
+                }
+                if stale && !self.leader.work.planted.has(Flaw::StaleRetry) {
+                    self.leadership.told_stale();
+                    return Step::Deposed;
+                }
+                Step::Failed
+            }
+            None => {
+                call.info(Failure::new("unexpected-reply"));
+                Step::Failed
+            }
+        }
+    }
+
+    /// A pause after a failure, with jitter so that retries do not march in step.
+    fn backoff(&self) -> u64 {
+        let (least, most) = (
+            self.leader.work.config.backoff_min,
+            self.leader.work.config.backoff_max,
+        );
+        least
+            + self
+                .leader
+                .node
+                .random_below((most.saturating_sub(least)).max(1))
+    }
+}
+
+fn unanswered(call: Call, no_answer: NoAnswer) {
+    match no_answer {
+        NoAnswer::NotSent(failure) => call.fail(failure),
+        NoAnswer::Unknown(failure) => call.info(failure),
+    }
+}
+
+/// A value is unique (by token and seq) and counts the updates before it, so that a
+/// lost one shows: `41/7.3` is the 41st update, the third under token 7.
+fn value(count: u64, token: Token, seq: u64) -> Name {
+    Name::from(format!("{count}/{token}.{seq}"))
+}
+
+fn count_of(value: &str) -> u64 {
+    value
+        .split('/')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,263 @@
+//! The lease server: a [`LeaseStore`] behind a network, on a durable disk.
+
+use std::io;
+
+use deposed_checkers::history::{
+    Denied, F, Failure, Granted, Name, Nanos, Observation, RecoveredLease, Released, Renewed,
+    StoreRecovered, Token,
+};
+
+use super::{
+    Node,
+    frame::{Outcome, Reply, Request},
+    server::{Service, serve},
+};
+use crate::{
+    disk::{commit_json, records_json},
+    flaw::Planted,
+    lease::{Denial, LeaseRecord, LeaseStore, StoreLimits},
+    net::LocalFuture,
+};
+
+/// Runs the lease server of this node until it cannot go on.
+pub async fn run(node: Node, limits: StoreLimits, planted: Planted) {
+    match recover(&node, limits, planted).await {
+        Ok(store) => serve(node.clone(), LeaseServer { node, store }).await,
+        Err(error) => {
+            tracing::error!(target: "deposed", "the lease server does not start: {error}")
+        }
+    }
+}
+
+/// Takes up what the disk holds. A first boot finds nothing and records nothing.
+async fn recover(node: &Node, limits: StoreLimits, planted: Planted) -> io::Result<LeaseStore> {
+    let records = records_json::<LeaseRecord>(node.disk()).await?;
+    if records.is_empty() {
+        return Ok(LeaseStore::new(limits, planted));
+    }
+    let clock = node.now();
+    let found = records.iter().map(|(lease, record)| {
+        let owner = record.owner.as_ref().filter(|_| !record.released);
+        let recovered = RecoveredLease {
+            counter: record.counter,
+            holder: owner.map(|owner| owner.holder.clone()),
+            ttl: owner.map(|owner| owner.ttl),
+        };
+        (Name::from(lease), recovered)
+    });
+    let recovered = StoreRecovered {
+        leases: found.collect(),
+        clock,
+    };
+    node.observe(Observation::StoreRecovered(recovered));
+    let records = records
+        .into_iter()
+        .map(|(lease, record)| (Name::from(lease), record))
+        .collect();
+    Ok(LeaseStore::recover(limits, planted, records, clock))
+}
+
+struct LeaseServer {
+    node: Node,
+    store: LeaseStore,
+}
+
+impl Service for LeaseServer {
+    fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
+        Box::pin(async move {
+            Ok(Some(match request {
+                Request::Acquire {
+                    id,
+                    lease,
+                    holder,
+                    request,
+                    ttl,
+                } => {
+                    let answer = self.acquire(lease, holder, request, ttl).await?;
+                    Reply::AcquireReply { id, answer }
+                }
+                Request::Renew {
+                    id,
+                    lease,
+                    holder,
+                    token,
+                    attempt,
+                    ttl,
+                } => {
+                    let answer = self.renew(lease, holder, token, attempt, ttl).await?;
+                    Reply::RenewReply { id, answer }
+                }
+                Request::Release {
+                    id,
+                    lease,
+                    holder,
+                    token,
+                } => {
+                    let answer = self.release(lease, holder, token).await?;
+                    Reply::ReleaseReply { id, answer }
+                }
+                _ => return Ok(None),
+            }))
+        })
+    }
+}
+
+impl LeaseServer {
+    async fn acquire(
+        &mut self,
+        lease: Name,
+        holder: Name,
+        request: u64,
+        ttl: Nanos,
+    ) -> io::Result<Outcome<Token>> {
+        let clock = self.node.now();
+        match self.store.acquire(clock, &lease, &holder, request, ttl) {
+            Ok(grant) => {
+                if grant.fresh {
+                    self.commit(&lease).await?;
+                    let (token, ttl) = (Some(grant.token), grant.ttl);
+                    let granted = Granted {
+                        lease,
+                        holder,
+                        request,
+                        token,
+                        ttl,
+                        clock,
+                    };
+                    self.node.observe(Observation::Granted(granted));
+                }
+                Ok(Outcome::Ok(grant.token))
+            }
+            Err(denial) => {
+                let asked = Asked {
+                    lease,
+                    f: F::Acquire,
+                    holder,
+                    request: Some(request),
+                    token: None,
+                };
+                Ok(self.deny(asked, clock, &denial))
+            }
+        }
+    }
+
+    async fn renew(
+        &mut self,
+        lease: Name,
+        holder: Name,
+        token: Token,
+        attempt: u64,
+        ttl: Nanos,
+    ) -> io::Result<Outcome<()>> {
+        let clock = self.node.now();
+        match self
+            .store
+            .renew(clock, &lease, &holder, token, attempt, ttl)
+        {
+            Ok(extension) => {
+                if extension.durable_changed {
+                    self.commit(&lease).await?;
+                }
+                let (token, ttl) = (Some(token), extension.ttl);
+                self.node.observe(Observation::Renewed(Renewed {
+                    lease,
+                    holder,
+                    token,
+                    ttl,
+                    clock,
+                }));
+                Ok(Outcome::Ok(()))
+            }
+            Err(denial) => {
+                let asked = Asked {
+                    lease,
+                    f: F::Renew,
+                    holder,
+                    request: None,
+                    token: Some(token),
+                };
+                Ok(self.deny(asked, clock, &denial))
+            }
+        }
+    }
+
+    async fn release(
+        &mut self,
+        lease: Name,
+        holder: Name,
+        token: Token,
+    ) -> io::Result<Outcome<()>> {
+        let clock = self.node.now();
+        match self.store.release(clock, &lease, &holder, token) {
+            Ok(release) => {
+                if release.fresh {
+                    self.commit(&lease).await?;
+                    let token = Some(token);
+                    self.node.observe(Observation::Released(Released {
+                        lease,
+                        holder,
+                        token,
+                        clock,
+                    }));
+                }
+                Ok(Outcome::Ok(()))
+            }
+            Err(denial) => {
+                let asked = Asked {
+                    lease,
+                    f: F::Release,
+                    holder,
+                    request: None,
+                    token: Some(token),
+                };
+                Ok(self.deny(asked, clock, &denial))
+            }
+        }
+    }
+
+    async fn commit(&self, lease: &Name) -> io::Result<()> {
+        let Some(record) = self.store.record(lease) else {
+            return Ok(());
+        };
+        commit_json(self.node.disk(), lease, &record).await
+    }
+
+    fn deny<T>(&self, asked: Asked, clock: Nanos, denial: &Denial) -> Outcome<T> {
+        let error = Failure::new(denial.kind());
+        let Asked {
+            lease,
+            f,
+            holder,
+            request,
+            token,
+        } = asked;
+        let denied = Denied {
+            lease,
+            f,
+            holder,
+            request,
+            token,
+            clock,
+            error: error.clone(),
+        };
+        self.node.observe(Observation::Denied(denied));
+        let retry_after = match denial {
+            Denial::Held { remaining } => Some(*remaining),
+            _ => None,
+        };
+        Outcome::Refused {
+            error,
+            perhaps_done: false,
+            retry_after,
+        }
+    }
+}
+
+/// What was asked of the store and refused.
+struct Asked {
+    lease: Name,
+    f: F,
+    holder: Name,
+    request: Option<u64>,
+    token: Option<Token>,
+}

@@ -1,0 +1,112 @@
+//! What every server of ours does with its connections: accept, read requests,
+//! answer, and close a connection that speaks nonsense without harming the others.
+
+use std::rc::Rc;
+
+use deposed_checkers::history::{Failure, Nanos};
+use tokio::sync::Mutex;
+
+use super::{
+    Node,
+    frame::{Reply, Request},
+};
+use crate::net::{Connection, FrameError, LocalFuture};
+
+/// A connection on which nothing came for this long is closed: its other end may
+/// be gone without a word (a power loss, a wedged stream).
+const IDLE_LIMIT: Nanos = 60_000_000_000;
+
+/// Answers requests one at a time.
+pub trait Service {
+    /// The answer to a request; `None` if this service does not know its kind.
+    ///
+    /// # Errors
+    /// When durable state could not be written: nothing was answered, and the
+    /// server stops rather than go on with what it cannot keep.
+    fn answer(&mut self, request: Request) -> LocalFuture<'_, std::io::Result<Option<Reply>>>;
+}
+
+/// Serves until the listener breaks or the service cannot go on.
+pub async fn serve(node: Node, service: impl Service + 'static) {
+    let mut listener = match node.net().listen().await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(target: "deposed", "cannot listen: {error}");
+            return;
+        }
+    };
+    // Requests of all connections queue up here in the order of their arrival: a
+    // request sees the state that the one before it has made durable.
+    let service = Rc::new(Mutex::new(service));
+    let stop = Rc::new(tokio::sync::Notify::new());
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.notified() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let connection = match accepted {
+            Ok(connection) => connection,
+            Err(error) => {
+                tracing::error!(target: "deposed", "cannot accept: {error}");
+                return;
+            }
+        };
+        let (peer, service, stop) = (node.clone(), service.clone(), stop.clone());
+        node.spawn(async move {
+            if let Err(error) = converse(&peer, connection, &service).await {
+                tracing::error!(target: "deposed", "stops: {error}");
+                stop.notify_one();
+            }
+        });
+    }
+}
+
+/// One connection to its end. The error is the service's, not the connection's.
+async fn converse(
+    node: &Node,
+    mut connection: Connection,
+    service: &Mutex<impl Service>,
+) -> std::io::Result<()> {
+    loop {
+        let request = match node
+            .timeout(IDLE_LIMIT, connection.receive::<Request>())
+            .await
+        {
+            Some(Ok(Some(request))) => request,
+            Some(Ok(None)) | None => return Ok(()),
+            Some(Err(error)) => {
+                refuse(&mut connection, &error).await;
+                return Ok(());
+            }
+        };
+        let answer = service.lock().await.answer(request).await?;
+        let sent = match answer {
+            Some(reply) => connection.send(&reply).await,
+            None => {
+                let error = FrameError::UnknownKind("a request for another service".into());
+                refuse(&mut connection, &error).await;
+                return Ok(());
+            }
+        };
+        if let Err(error) = sent {
+            tracing::debug!(target: "deposed", peer = %connection.peer(), "cannot answer: {error}");
+            return Ok(());
+        }
+    }
+}
+
+/// Tells the other end why its connection is closed; it may be gone already.
+async fn refuse(connection: &mut Connection, error: &FrameError) {
+    tracing::warn!(target: "deposed", peer = %connection.peer(), "closes a connection: {error}");
+    if !matches!(error, FrameError::Io(_)) {
+        let told = connection
+            .send(&Reply::Error {
+                error: Failure::new(error.kind()),
+            })
+            .await;
+        if let Err(error) = told {
+            tracing::debug!(target: "deposed", "the other end is gone: {error}");
+        }
+    }
+}

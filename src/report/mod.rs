@@ -1,0 +1,3 @@
+//! Reports: what people read.
+
+pub mod text;

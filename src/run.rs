@@ -1,0 +1,243 @@
+//! One run: a [`Header`] on a [`System`], recorded and judged. The only way in.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use deposed_checkers::{
+    history::{Event, FORMAT_VERSION, Name, Nanos, RatePpb, TRUE_RATE},
+    verdict::Verdicts,
+};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fault::Schedule,
+    flaw::{Flaw, Planted},
+    lease::LeaseConfig,
+    mark::{self, Mark},
+    rng::stream,
+    system::{Setup, SetupParts, System},
+    workload::{Clocks, Cluster, Network, Traffic, Workload},
+    world,
+};
+
+/// Everything that a run depends on, and line 1 of its history: the same header
+/// gives the same history, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the history format.
+    pub deposed: u32,
+    /// The workload's name.
+    pub workload: Name,
+    /// The system's name.
+    pub system: Name,
+    /// The seed.
+    pub seed: u64,
+    /// The nodes.
+    pub cluster: Cluster,
+    /// Lease timing.
+    pub lease: LeaseConfig,
+    /// What leaders do.
+    pub traffic: Traffic,
+    /// The network when nothing is wrong with it.
+    pub network: Network,
+    /// Each node's initial clock rate, parts per billion; left out: true.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clocks: BTreeMap<Name, RatePpb>,
+    /// What each node's boot clock reads at the start, ns; left out: 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offsets: BTreeMap<Name, Nanos>,
+    /// How long things go wrong, ns.
+    pub chaos: Nanos,
+    /// How long they are healed afterwards, ns.
+    pub calm: Nanos,
+    /// What goes wrong.
+    pub schedule: Schedule,
+    /// The planted flaw.
+    pub flaw: Option<Flaw>,
+}
+
+impl Header {
+    /// The header of a workload's run under a seed.
+    pub fn of(workload: &Workload, seed: u64, system: &str, flaw: Option<Flaw>) -> Self {
+        let (clocks, offsets) = draw_clocks(workload, seed);
+        let schedule = workload.nemesis.draw(
+            &mut stream(seed, "schedule", 0),
+            &workload.lease,
+            workload.traffic.write_every,
+            workload.chaos,
+        );
+        Self {
+            deposed: FORMAT_VERSION,
+            workload: workload.name.into(),
+            system: system.into(),
+            seed,
+            cluster: workload.cluster.clone(),
+            lease: workload.lease.clone(),
+            traffic: workload.traffic.clone(),
+            network: workload.network.clone(),
+            clocks,
+            offsets,
+            chaos: workload.chaos,
+            calm: workload.calm,
+            schedule,
+            flaw,
+        }
+    }
+
+    /// The node's initial clock rate.
+    pub fn rate_of(&self, node: &Name) -> RatePpb {
+        self.clocks.get(node).copied().unwrap_or(TRUE_RATE)
+    }
+
+    /// What the node's boot clock reads at the start.
+    pub fn offset_of(&self, node: &Name) -> Nanos {
+        self.offsets.get(node).copied().unwrap_or(0)
+    }
+
+    /// What a system is told.
+    pub fn setup(&self) -> Setup {
+        Setup::new(SetupParts {
+            lease: self.lease.clone(),
+            leases: self.traffic.lease_names(),
+            traffic: self.traffic.clone(),
+            store: Cluster::STORE.into(),
+            storage: Cluster::STORAGE.into(),
+            planted: self.planted(),
+        })
+    }
+
+    fn planted(&self) -> Planted {
+        #[cfg(feature = "flaws")]
+        return self.flaw.map_or(Planted::NONE, Planted::one);
+        #[cfg(not(feature = "flaws"))]
+        Planted::NONE
+    }
+
+    /// What a run of this header cannot do, in one sentence; checked before a run.
+    ///
+    /// # Errors
+    /// A value outside what the world can simulate, or a flaw in a build without them.
+    pub fn validate(&self) -> Result<(), String> {
+        if let Err(error) = self.lease.validate() {
+            return Err(format!("the header's lease timing does not work: {error}"));
+        }
+        if !(1..=26).contains(&self.cluster.clients) {
+            return Err(format!(
+                "{} clients: 1 to 26 can be run",
+                self.cluster.clients
+            ));
+        }
+        let Network {
+            min_latency,
+            max_latency,
+        } = self.network;
+        if min_latency < world::TICK || max_latency < min_latency {
+            return Err(format!(
+                "a network latency of {min_latency} to {max_latency} ns: the least must be a \
+                 millisecond, and the most not less than the least"
+            ));
+        }
+        if let Some((node, _)) = self.clocks.iter().find(|(_, rate)| **rate == 0) {
+            return Err(format!(
+                "the clock of '{node}' stands still: a rate must be above 0"
+            ));
+        }
+        if self.flaw.is_some() && !cfg!(feature = "flaws") {
+            return Err("this build has no planted flaws (crate feature `flaws`)".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn draw_clocks(workload: &Workload, seed: u64) -> (BTreeMap<Name, RatePpb>, BTreeMap<Name, Nanos>) {
+    let half = workload.lease.max_drift_ppb / 2;
+    let (fast, slow) = (TRUE_RATE + half, TRUE_RATE - half);
+    let mut rng = stream(seed, "clocks", 0);
+    let nodes = workload.cluster.node_names();
+    let clients = workload.cluster.client_names();
+    let rates = match workload.clocks {
+        Clocks::True | Clocks::Offset(_) => BTreeMap::new(),
+        Clocks::WithinBound => nodes
+            .into_iter()
+            .map(|node| (node, rng.random_range(slow..=fast)))
+            .collect(),
+        Clocks::AtTheBound => {
+            let rate_of = |node: &Name| if clients.contains(node) { slow } else { fast };
+            nodes
+                .into_iter()
+                .map(|node| (node.clone(), rate_of(&node)))
+                .collect()
+        }
+        Clocks::Beyond(beyond) => clients
+            .iter()
+            .map(|node| (node.clone(), slow - half - beyond))
+            .collect(),
+    };
+    let offsets = match workload.clocks {
+        Clocks::Offset(step) => (0..)
+            .zip(clients)
+            .map(|(nth, node)| (node, step * nth))
+            .collect(),
+        _ => BTreeMap::new(),
+    };
+    (rates, offsets)
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub header: Header,
+    /// What happened.
+    pub history: Vec<Event>,
+    /// What the checkers say.
+    pub verdicts: Verdicts,
+    /// What was seen.
+    pub marks: BTreeSet<Mark>,
+    /// What went wrong with the run itself: a panic in a node, a client whose
+    /// `is_leader()` was not what it recorded. Such a run has failed.
+    pub defects: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether a check was violated or the run itself was defective.
+    pub fn failed(&self) -> bool {
+        !self.defects.is_empty() || self.verdicts.violated().next().is_some()
+    }
+}
+
+/// Runs a header on a system: chaos, calm, check.
+///
+/// # Errors
+/// A header that cannot be run ([`Header::validate`]), or a simulation that gave up.
+pub fn run(header: &Header, system: &Arc<dyn System>) -> Result<Outcome, String> {
+    header.validate()?;
+    let recorded = world::record(header, system)?;
+    let mut defects: Vec<String> = Vec::new();
+    for (node, message) in recorded.panics {
+        defects.push(format!("a task of {node} panicked: {message}"));
+    }
+    defects.extend(recorded.discrepancy);
+    let verdicts = crate::checkers::judge(&checkers_header(header)?, &recorded.history);
+    let marks = mark::seen(header, &recorded.history, &verdicts);
+    Ok(Outcome {
+        header: header.clone(),
+        history: recorded.history,
+        verdicts,
+        marks,
+        defects,
+    })
+}
+
+/// The part of a header that checkers read.
+///
+/// # Errors
+/// Never, in fact: a header is a JSON object with all that the checkers require.
+pub fn checkers_header(header: &Header) -> Result<crate::checkers::history::Header, String> {
+    serde_json::to_value(header)
+        .and_then(serde_json::from_value)
+        .map_err(|error| error.to_string())
+}

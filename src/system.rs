@@ -1,0 +1,142 @@
+//! The system under test: the roles that a workload runs, as async bodies over a
+//! [`Node`]. Ours is [`Deposed`]; bring your own lease code by implementing
+//! [`System`] in your own crate, and it gets the faults, the histories, the
+//! checkers and the command line unchanged.
+
+use std::sync::Arc;
+
+use deposed_checkers::history::{Name, Nanos};
+
+use crate::{
+    flaw::Planted,
+    lease::{LeaseConfig, StoreLimits},
+    net::LocalFuture,
+    node::{
+        Node,
+        elector::{self, Candidacy},
+        leader::{self, LeaderWork},
+        lease_server, storage_server,
+    },
+    workload::Traffic,
+};
+
+/// The roles of a system. Each body is one boot of one process: it ends when the
+/// process is crashed, and starts anew, on the same disk, after a restart.
+///
+/// A body records operations through [`Node::invoke`], and what only it can see
+/// through [`Node::observe`]. What a system has no notion of (no token, say) makes
+/// the checks that need it NotClaimed, by name.
+pub trait System: Send + Sync {
+    /// The name for `--system` and for the history's header.
+    fn name(&self) -> &'static str;
+    /// The lease server.
+    fn store(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()>;
+    /// The protected storage.
+    fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()>;
+    /// A candidate that works when it leads.
+    fn client(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()>;
+    /// Whether planted flaws can be switched on in it.
+    fn has_flaws(&self) -> bool {
+        false
+    }
+}
+
+/// What a workload asks of a system.
+#[derive(Clone, Debug)]
+pub struct Setup(Arc<SetupParts>);
+
+/// See [`Setup`].
+#[derive(Clone, Debug)]
+pub struct SetupParts {
+    /// Lease timing, shared by all.
+    pub lease: LeaseConfig,
+    /// What leaders are to do.
+    pub traffic: Traffic,
+    /// The leases to contend for.
+    pub leases: Vec<Name>,
+    /// The lease server's name.
+    pub store: Name,
+    /// The storage server's name.
+    pub storage: Name,
+    /// The planted flaw; only our own system asks.
+    pub planted: Planted,
+}
+
+impl Setup {
+    /// Wraps the parts.
+    pub fn new(parts: SetupParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl std::ops::Deref for Setup {
+    type Target = SetupParts;
+
+    fn deref(&self) -> &SetupParts {
+        &self.0
+    }
+}
+
+/// Our own system: leases with fencing tokens, fenced storage, an election barrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deposed;
+
+impl System for Deposed {
+    fn name(&self) -> &'static str {
+        "deposed"
+    }
+
+    fn store(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
+        let limits = StoreLimits {
+            lock_delay: setup.lease.lock_delay,
+            ..StoreLimits::default()
+        };
+        Box::pin(lease_server::run(node, limits, setup.planted))
+    }
+
+    fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
+        Box::pin(storage_server::run(node, setup.planted))
+    }
+
+    fn client(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
+        Box::pin(async move {
+            for lease in &setup.leases {
+                let candidacy = elector::campaign(
+                    &node,
+                    setup.store.clone(),
+                    lease.clone(),
+                    setup.lease.clone(),
+                    setup.planted,
+                );
+                if let Some(every) = setup.traffic.resign_every {
+                    node.spawn(resign_now_and_then(node.clone(), candidacy.clone(), every));
+                }
+                let work = LeaderWork {
+                    lease: lease.clone(),
+                    storage: setup.storage.clone(),
+                    config: setup.lease.clone(),
+                    traffic: setup.traffic.clone(),
+                    planted: setup.planted,
+                };
+                node.spawn(leader::run(node.clone(), candidacy, work));
+            }
+            std::future::pending().await
+        })
+    }
+
+    fn has_flaws(&self) -> bool {
+        cfg!(feature = "flaws")
+    }
+}
+
+/// Resigns each term that has lasted this long, whatever work is in hand.
+async fn resign_now_and_then(node: Node, candidacy: Candidacy, every: Nanos) {
+    loop {
+        let leadership = candidacy.elected().await;
+        tokio::select! {
+            biased;
+            () = leadership.lost() => {}
+            () = node.sleep(every) => leadership.resign(),
+        }
+    }
+}

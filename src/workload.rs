@@ -1,0 +1,172 @@
+//! Workloads are data: a cluster, its timing and traffic, what the nemesis may do,
+//! and what a run must show. A seed makes a [`Header`](crate::run::Header) of one.
+
+use deposed_checkers::{
+    history::{Name, Nanos},
+    verdict::Check,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis};
+
+/// One millisecond, in ns.
+pub const MS: Nanos = 1_000_000;
+/// One second, in ns.
+pub const SECOND: Nanos = 1_000 * MS;
+
+/// A fault workload. Start from [`Workload::named`] and change what differs.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Its name on the command line, in the README and as a test.
+    pub name: &'static str,
+    /// What it injects, in one line.
+    pub story: &'static str,
+    /// The nodes.
+    pub cluster: Cluster,
+    /// Lease timing.
+    pub lease: LeaseConfig,
+    /// What leaders do.
+    pub traffic: Traffic,
+    /// The network when nothing is wrong with it.
+    pub network: Network,
+    /// How the nodes' clocks run.
+    pub clocks: Clocks,
+    /// What goes wrong.
+    pub nemesis: Nemesis,
+    /// How long things go wrong.
+    pub chaos: Nanos,
+    /// How long they are healed afterwards; a leader must write again.
+    pub calm: Nanos,
+    /// Over how many seeds, by default, it is run and its marks are looked for.
+    pub seeds: u64,
+    /// What must occur at least once over the default seeds, so that no run passes
+    /// by doing nothing.
+    pub must_see: Vec<Mark>,
+    /// Planted flaws that it must convict, and by which check.
+    pub catches: Vec<(Flaw, Check)>,
+}
+
+impl Workload {
+    /// Three clients, a ttl of 150 ms, true clocks, ten seconds in which nothing
+    /// goes wrong, two of calm.
+    pub fn named(name: &'static str) -> Self {
+        let lease = LeaseConfig::for_ttl(150 * MS);
+        Self {
+            name,
+            story: "",
+            cluster: Cluster { clients: 3 },
+            traffic: Traffic::for_ttl(lease.ttl),
+            network: Network::default(),
+            clocks: Clocks::True,
+            nemesis: Nemesis::none(),
+            chaos: 10 * SECOND,
+            calm: 2 * SECOND,
+            seeds: 20,
+            must_see: Vec::new(),
+            catches: Vec::new(),
+            lease,
+        }
+    }
+}
+
+/// The nodes of a run: one lease server, one storage server, and the clients.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// How many clients, 1 to 26: `a`, `b`, `c` …
+    pub clients: u8,
+}
+
+impl Cluster {
+    /// The lease server's name.
+    pub const STORE: &'static str = "store";
+    /// The storage server's name.
+    pub const STORAGE: &'static str = "storage";
+
+    /// The clients' names.
+    pub fn client_names(&self) -> Vec<Name> {
+        let letters = (b'a'..=b'z').take(usize::from(self.clients));
+        letters
+            .map(|letter| Name::from(char::from(letter).to_string()))
+            .collect()
+    }
+
+    /// Every node's name: store, storage, clients.
+    pub fn node_names(&self) -> Vec<Name> {
+        let servers = [Self::STORE, Self::STORAGE].into_iter().map(Name::from);
+        servers.chain(self.client_names()).collect()
+    }
+}
+
+/// What leaders do with their terms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// How many leases there are; each client contends for all.
+    pub leases: u32,
+    /// How many keys each lease guards.
+    pub keys: u64,
+    /// The pause between two updates.
+    pub write_every: Nanos,
+    /// Every how manieth update is a delete, on average; 0: none.
+    #[serde(default)]
+    pub delete_one_in: u64,
+    /// How long a leader leads before it resigns; left out: as long as it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resign_every: Option<Nanos>,
+}
+
+impl Traffic {
+    /// One lease, one key, about twelve updates a ttl.
+    pub fn for_ttl(ttl: Nanos) -> Self {
+        Self {
+            leases: 1,
+            keys: 1,
+            write_every: ttl / 25,
+            delete_one_in: 0,
+            resign_every: None,
+        }
+    }
+
+    /// The leases' names: `leader`, or `shard-0`, `shard-1` …
+    pub fn lease_names(&self) -> Vec<Name> {
+        match self.leases {
+            0 | 1 => vec!["leader".into()],
+            many => (0..many)
+                .map(|shard| Name::from(format!("shard-{shard}")))
+                .collect(),
+        }
+    }
+}
+
+/// The simulated network when nothing is wrong with it. Latencies are one way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// The least latency; a tick (1 ms) at least, or messages arrive before they left.
+    pub min_latency: Nanos,
+    /// The greatest latency.
+    pub max_latency: Nanos,
+}
+
+impl Default for Network {
+    /// 1 to 4 ms.
+    fn default() -> Self {
+        Self {
+            min_latency: MS,
+            max_latency: 4 * MS,
+        }
+    }
+}
+
+/// How the nodes' boot clocks run. `r` is the lease's bound on relative drift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// All true.
+    True,
+    /// Each at a rate of its own, drawn from 1 - r/2 to 1 + r/2.
+    WithinBound,
+    /// The worst that is within the bound: the store fast, the clients slow.
+    AtTheBound,
+    /// The clients' relative drift is this many parts per billion beyond the bound.
+    Beyond(u64),
+    /// True, but each client's clock is ahead of the one before by this much.
+    Offset(Nanos),
+}

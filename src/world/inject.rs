@@ -1,0 +1,518 @@
+//! Injects faults when they are due, and heals them when they end. The history
+//! records what a symbolic target resolved to, before the fault is applied.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use deposed_checkers::history::{Follow, Lead, NEMESIS, Name, Nanos, Observation, RatePpb};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use super::{
+    World,
+    links::{Link, Links, between, towards},
+};
+use crate::{
+    fault::{Fault, Moment, Target, Trigger},
+    net::{Meddling, sim::Rule},
+    node::gate::GcPause,
+    rng::stream,
+    run::Header,
+    workload::Network,
+};
+
+/// What is to come: faults by time or by moment, and what ends by time.
+pub(super) struct Injector {
+    due: BTreeMap<(Nanos, u64), Fault>,
+    waiting: BTreeMap<(Moment, u32), Vec<(Nanos, Fault)>>,
+    met: BTreeMap<Moment, u32>,
+    ending: BTreeMap<(Nanos, u64), Ending>,
+    entries: u64,
+    links: Links,
+    network: Network,
+    rng: ChaCha8Rng,
+    stopped: bool,
+}
+
+/// How a fault ends.
+enum Ending {
+    Mend {
+        fault: &'static str,
+        links: Vec<Link>,
+    },
+    Release {
+        links: Vec<Link>,
+    },
+    NormalLatency {
+        links: Vec<Link>,
+    },
+    Resume {
+        node: usize,
+        boot: u64,
+    },
+    Restart {
+        node: usize,
+        cut: Vec<Link>,
+    },
+    Rate {
+        node: usize,
+        rate: RatePpb,
+    },
+}
+
+impl Injector {
+    pub(super) fn new(header: &Header, nodes: usize) -> Self {
+        let mut injector = Self {
+            due: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            met: BTreeMap::new(),
+            ending: BTreeMap::new(),
+            entries: 0,
+            links: Links::new(nodes),
+            network: header.network.clone(),
+            rng: stream(header.seed, NEMESIS, 0),
+            stopped: false,
+        };
+        for injection in &header.schedule {
+            match injection.when {
+                Trigger::At(at) => injector.put(at, injection.fault.clone()),
+                Trigger::On { moment, nth, plus } => {
+                    let waiting = injector.waiting.entry((moment, nth)).or_default();
+                    waiting.push((plus, injection.fault.clone()));
+                }
+            }
+        }
+        injector
+    }
+
+    /// A moment has come; faults that wait for it become due.
+    pub(super) fn on(&mut self, moment: Moment, at: Nanos) {
+        let nth = self.met.entry(moment).or_default();
+        *nth += 1;
+        let nth = *nth;
+        for (plus, fault) in self.waiting.remove(&(moment, nth)).unwrap_or_default() {
+            self.put(at.saturating_add(plus), fault);
+        }
+    }
+
+    /// No further fault is injected.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        self.due.clear();
+        self.waiting.clear();
+    }
+
+    fn put(&mut self, at: Nanos, fault: Fault) {
+        if !self.stopped {
+            self.entries += 1;
+            self.due.insert((at, self.entries), fault);
+        }
+    }
+
+    fn end(&mut self, at: Nanos, ending: Ending) {
+        self.entries += 1;
+        self.ending.insert((at, self.entries), ending);
+    }
+
+    fn next_due(&mut self, now: Nanos) -> Option<Fault> {
+        let entry = self.due.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+
+    fn next_ending(&mut self, now: Nanos) -> Option<Ending> {
+        let entry = self.ending.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+}
+
+impl World {
+    pub(super) fn inject_due(&mut self, now: Nanos) {
+        while let Some(fault) = self.injector.next_due(now) {
+            self.inject(fault, now);
+        }
+    }
+
+    pub(super) fn heal_due(&mut self, now: Nanos) {
+        self.catch_gc_pauses();
+        while let Some(ending) = self.injector.next_ending(now) {
+            self.heal(ending);
+        }
+    }
+
+    fn inject(&mut self, fault: Fault, now: Nanos) {
+        let name = fault.name();
+        match fault {
+            Fault::Partition { a, b, length } => {
+                let (left, right) = (self.resolve(a), self.resolve(b));
+                let links = between(&left, &right);
+                let value = json!({"a": a, "b": b, "nodes": self.names(&[&left[..], &right]), "for": length});
+                self.cut(name, value, links, now, length);
+            }
+            Fault::PartitionOneway { from, to, length } => {
+                let (senders, receivers) = (self.resolve(from), self.resolve(to));
+                let links = towards(&senders, &receivers);
+                let value = json!({"from": self.names(&[&senders]), "to": self.names(&[&receivers]), "for": length});
+                self.cut(name, value, links, now, length);
+            }
+            Fault::Isolate { target, length } => {
+                for node in self.resolve(target) {
+                    let others: Vec<usize> = (0..self.actors.len()).collect();
+                    let value = self.value(target, node, length);
+                    self.cut(name, value, between(&[node], &others), now, length);
+                }
+            }
+            Fault::Hold { a, b, length } => {
+                let (left, right) = (self.resolve(a), self.resolve(b));
+                let links = between(&left, &right);
+                if links.is_empty() {
+                    return;
+                }
+                let nodes = self.names(&[&left[..], &right]);
+                self.recorder
+                    .nemesis(name, json!({"a": a, "b": b, "nodes": nodes, "for": length}));
+                let names = self.all_names();
+                self.injector.links.hold(&self.sim, &names, &links);
+                self.injector
+                    .end(now.saturating_add(length), Ending::Release { links });
+            }
+            Fault::Latency {
+                a,
+                b,
+                min,
+                max,
+                length,
+            } => {
+                let (left, right) = (self.resolve(a), self.resolve(b));
+                let links = between(&left, &right);
+                if links.is_empty() {
+                    return;
+                }
+                let nodes = self.names(&[&left[..], &right]);
+                let value =
+                    json!({"a": a, "b": b, "nodes": nodes, "min": min, "max": max, "for": length});
+                self.recorder.nemesis(name, value);
+                self.set_latency(&links, min, max);
+                self.injector
+                    .end(now.saturating_add(length), Ending::NormalLatency { links });
+            }
+            Fault::Lose {
+                kind,
+                from,
+                to,
+                count,
+            } => {
+                self.arm(name, kind, (from, to), count, Meddling::Lose);
+            }
+            Fault::Delay {
+                kind,
+                from,
+                to,
+                count,
+                by,
+            } => {
+                let meddling = Meddling::Delay(Duration::from_nanos(by));
+                self.arm(name, kind, (from, to), count, meddling);
+            }
+            Fault::Duplicate {
+                kind,
+                from,
+                to,
+                count,
+                by,
+            } => {
+                let meddling = Meddling::Duplicate(Duration::from_nanos(by));
+                self.arm(name, kind, (from, to), count, meddling);
+            }
+            Fault::Pause { target, length } => {
+                for node in self.resolve_running(target) {
+                    self.recorder
+                        .nemesis(name, self.value(target, node, length));
+                    self.actors[node].gate.close();
+                    self.resume_after(node, now.saturating_add(length));
+                }
+            }
+            Fault::GcPause {
+                target,
+                before,
+                length,
+            } => {
+                for node in self.resolve_running(target) {
+                    // Armed here; where it lands is recorded as `paused`.
+                    let mut value = self.value(target, node, length);
+                    value["before"] = json!(before);
+                    self.recorder.nemesis(name, value);
+                    self.actors[node].gate.arm(GcPause { length, before });
+                }
+            }
+            Fault::Crash { target, length } => {
+                for node in self.resolve_running(target) {
+                    self.recorder
+                        .nemesis(name, self.value(target, node, length));
+                    self.take_down(node);
+                    let restart = Ending::Restart {
+                        node,
+                        cut: Vec::new(),
+                    };
+                    self.injector.end(now.saturating_add(length), restart);
+                }
+            }
+            Fault::PowerLoss { target, length } => {
+                for node in self.resolve_running(target) {
+                    self.recorder
+                        .nemesis(name, self.value(target, node, length));
+                    // Cut off first, so that no connection is closed in an orderly way.
+                    let others: Vec<usize> = (0..self.actors.len()).collect();
+                    let cut = between(&[node], &others);
+                    let names = self.all_names();
+                    self.injector.links.cut(&self.sim, &names, &cut);
+                    self.take_down(node);
+                    self.injector
+                        .end(now.saturating_add(length), Ending::Restart { node, cut });
+                }
+            }
+            Fault::Rate {
+                target,
+                rate_ppb,
+                length,
+            } => {
+                for node in self.resolve(target) {
+                    self.set_rate(node, rate_ppb);
+                    let rate = self.actors[node].initial_rate;
+                    self.injector
+                        .end(now.saturating_add(length), Ending::Rate { node, rate });
+                }
+            }
+            Fault::Step { target, by } => {
+                for node in self.resolve(target) {
+                    let value = json!({"target": target, "node": self.actors[node].name, "by": by});
+                    self.recorder.nemesis(name, value);
+                    self.actors[node].clock.step_wall(by);
+                }
+            }
+        }
+    }
+
+    fn heal(&mut self, ending: Ending) {
+        let names = self.all_names();
+        match ending {
+            Ending::Mend { fault, links } => {
+                self.recorder
+                    .nemesis("heal", json!({"fault": fault, "nodes": self.ends(&links)}));
+                self.injector.links.mend(&self.sim, &names, &links);
+            }
+            Ending::Release { links } => {
+                self.recorder
+                    .nemesis("heal", json!({"fault": "hold", "nodes": self.ends(&links)}));
+                self.injector.links.release(&self.sim, &names, &links);
+            }
+            Ending::NormalLatency { links } => {
+                let value = json!({"fault": "latency", "nodes": self.ends(&links)});
+                self.recorder.nemesis("heal", value);
+                let Network {
+                    min_latency,
+                    max_latency,
+                } = self.injector.network;
+                self.set_latency(&links, min_latency, max_latency);
+            }
+            Ending::Resume { node, boot } => {
+                // A process that was crashed meanwhile has nothing to resume.
+                if self.actors[node].up() && self.actors[node].boots.get() == boot {
+                    let value = json!({"node": self.actors[node].name});
+                    self.recorder.nemesis("resume", value);
+                    self.actors[node].gate.open();
+                }
+            }
+            Ending::Restart { node, cut } => {
+                self.recorder
+                    .nemesis("restart", json!({"node": self.actors[node].name}));
+                self.injector.links.mend(&self.sim, &names, &cut);
+                self.sim.bounce(self.actors[node].name.as_str());
+            }
+            Ending::Rate { node, rate } => self.set_rate(node, rate),
+        }
+    }
+
+    fn cut(
+        &mut self,
+        name: &'static str,
+        value: Value,
+        links: Vec<Link>,
+        now: Nanos,
+        length: Nanos,
+    ) {
+        if links.is_empty() {
+            return;
+        }
+        self.recorder.nemesis(name, value);
+        let names = self.all_names();
+        self.injector.links.cut(&self.sim, &names, &links);
+        self.injector.end(
+            now.saturating_add(length),
+            Ending::Mend { fault: name, links },
+        );
+    }
+
+    fn arm(
+        &mut self,
+        name: &'static str,
+        kind: Name,
+        (from, to): (Target, Target),
+        count: u32,
+        meddling: Meddling,
+    ) {
+        let (senders, receivers) = (self.resolve(from), self.resolve(to));
+        if senders.is_empty() || receivers.is_empty() || count == 0 {
+            return;
+        }
+        let (from, to) = (self.names(&[&senders]), self.names(&[&receivers]));
+        let mut value = json!({"kind": kind, "from": from, "to": to, "count": count});
+        if let Meddling::Delay(by) | Meddling::Duplicate(by) = meddling {
+            value["by"] = json!(by.as_nanos() as u64);
+        }
+        self.recorder.nemesis(name, value);
+        self.rules.arm(Rule {
+            kind,
+            from,
+            to,
+            meddling,
+            left: count,
+        });
+    }
+
+    fn set_latency(&mut self, links: &[Link], min: Nanos, max: Nanos) {
+        for &(a, b) in links.iter().filter(|(a, b)| a < b) {
+            let (a, b) = (self.actors[a].name.as_str(), self.actors[b].name.as_str());
+            // The first sets both bounds, the second raises the upper one.
+            self.sim.set_link_latency(a, b, Duration::from_nanos(min));
+            self.sim
+                .set_link_max_message_latency(a, b, Duration::from_nanos(max.max(min)));
+        }
+    }
+
+    /// Changes a clock's rate, and rewrites what the node has recorded of its
+    /// beliefs: the node may be paused and cannot.
+    fn set_rate(&mut self, node: usize, rate: RatePpb) {
+        let actor = &self.actors[node];
+        self.recorder
+            .nemesis("rate", json!({"node": actor.name, "rate_ppb": rate}));
+        actor.clock.set_rate(rate);
+        let Some(running) = actor.node.borrow().clone() else {
+            return;
+        };
+        let now = running.now();
+        running.each_believer(|believer| {
+            if let Some(told) = believer.told().filter(|_| believer.is_leader(now)) {
+                let until = told.until.map(|until| running.clock().true_time_of(until));
+                self.recorder.observe(
+                    &actor.name,
+                    Observation::Lead(Lead {
+                        lease: believer.lease().clone(),
+                        holder: told.holder,
+                        token: told.token,
+                        until,
+                        sent: Some(told.sent),
+                    }),
+                );
+            }
+        });
+    }
+
+    /// Ends a process. A crash ends belief; the node itself cannot record that.
+    fn take_down(&mut self, node: usize) {
+        let actor = &self.actors[node];
+        if let Some(running) = actor.node.borrow_mut().take() {
+            running.each_believer(|believer| {
+                if let Some(told) = believer.told() {
+                    let (lease, holder) = (believer.lease().clone(), told.holder);
+                    let follow = Follow {
+                        lease,
+                        holder,
+                        token: told.token,
+                    };
+                    self.recorder
+                        .observe(&actor.name, Observation::Follow(follow));
+                }
+            });
+        }
+        self.sim.crash(actor.name.as_str());
+    }
+
+    /// A gc point has closed its gate by itself; the world ends that pause.
+    fn catch_gc_pauses(&mut self) {
+        let now = self.recorder.now();
+        for node in 0..self.actors.len() {
+            if let Some(length) = self.actors[node].gate.take_caught() {
+                let value = json!({"node": self.actors[node].name, "for": length});
+                self.recorder.nemesis("paused", value);
+                self.resume_after(node, now.saturating_add(length));
+            }
+        }
+    }
+
+    fn resume_after(&mut self, node: usize, at: Nanos) {
+        let boot = self.actors[node].boots.get();
+        self.injector.end(at, Ending::Resume { node, boot });
+    }
+
+    fn resolve_running(&mut self, target: Target) -> Vec<usize> {
+        let resolved = self.resolve(target);
+        resolved
+            .into_iter()
+            .filter(|&node| self.actors[node].up())
+            .collect()
+    }
+
+    /// The places of the nodes that a target means just now.
+    fn resolve(&mut self, target: Target) -> Vec<usize> {
+        let leaders = self.watch.leaders.clone();
+        let clients: Vec<usize> = (0..self.actors.len())
+            .filter(|&node| self.actors[node].client)
+            .collect();
+        match target {
+            Target::Leader => self.one_of(&leaders),
+            Target::Follower => {
+                let followers: Vec<usize> = clients
+                    .into_iter()
+                    .filter(|node| !leaders.contains(node))
+                    .collect();
+                self.one_of(&followers)
+            }
+            Target::AnyClient => self.one_of(&clients),
+            Target::Client(nth) => clients.get(usize::from(nth)).copied().into_iter().collect(),
+            Target::Clients => clients,
+            Target::Store => vec![0],
+            Target::Storage => vec![1],
+            Target::Everyone => (0..self.actors.len()).collect(),
+        }
+    }
+
+    fn one_of(&mut self, nodes: &[usize]) -> Vec<usize> {
+        match nodes {
+            [] => Vec::new(),
+            nodes => vec![nodes[self.injector.rng.random_range(0..nodes.len())]],
+        }
+    }
+
+    fn value(&self, target: Target, node: usize, length: Nanos) -> Value {
+        json!({"target": target, "node": self.actors[node].name, "for": length})
+    }
+
+    fn names(&self, parties: &[&[usize]]) -> Vec<Name> {
+        parties
+            .concat()
+            .into_iter()
+            .map(|node| self.actors[node].name.clone())
+            .collect()
+    }
+
+    fn ends(&self, links: &[Link]) -> Vec<Name> {
+        let mut nodes: Vec<usize> = links.iter().flat_map(|&(a, b)| [a, b]).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        self.names(&[&nodes])
+    }
+
+    fn all_names(&self) -> Vec<Name> {
+        self.actors.iter().map(|actor| actor.name.clone()).collect()
+    }
+}

@@ -1,0 +1,316 @@
+//! The simulated world: a header becomes a running turmoil simulation, step by step,
+//! with faults injected and everything recorded.
+//!
+//! What knows turmoil is here and in `net/sim.rs`. One step is one tick of 1 ms.
+//! Between two steps the world looks at what was recorded, asks every client what it
+//! believes, heals what is due and injects what is due, in that order.
+
+mod inject;
+mod links;
+mod watch;
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
+
+use deposed_checkers::history::{Event, Name, Nanos, RatePpb};
+use serde_json::json;
+
+use crate::{
+    clock::{Drift, DriftingClock, TrueTime},
+    disk::MemoryDisk,
+    net::{
+        LocalFuture,
+        sim::{Rules, SimNet},
+    },
+    node::{
+        Node, Panics, Parts,
+        gate::{Gate, Process},
+    },
+    recorder::Recorder,
+    rng::stream,
+    run::Header,
+    system::{Setup, System},
+    workload::{Cluster, MS},
+};
+
+use inject::Injector;
+use watch::Watch;
+
+/// The length of one step. At 5 or 10 ms messages can arrive before they were sent.
+pub const TICK: Nanos = MS;
+
+/// Connections that may wait for a paused server; turmoil panics when its backlog
+/// overflows, and retries against a long pause fill a small one.
+const BACKLOG: usize = 4096;
+
+/// What a run brought forth.
+pub struct Recorded {
+    /// Every event, by time.
+    pub history: Vec<Event>,
+    /// Panics of node tasks: (node, message).
+    pub panics: Vec<(Name, String)>,
+    /// The first time at which a client's `is_leader()` was not what its records said.
+    pub discrepancy: Option<String>,
+}
+
+/// Runs a header on a system, from the first step to the last.
+///
+/// # Errors
+/// When turmoil itself gives up.
+pub fn record(header: &Header, system: &Arc<dyn System>) -> Result<Recorded, String> {
+    let mut world = World::new(header, system);
+    let chaos_ends = header.chaos;
+    let ends = header.chaos.saturating_add(header.calm);
+    let mut calm = false;
+    while world.time.true_now() < ends {
+        world.step()?;
+        if !calm && world.time.true_now() >= chaos_ends {
+            calm = true;
+            world.heal_everything();
+        }
+    }
+    let history = world.recorder.finish();
+    let panics = world.panics.borrow().clone();
+    Ok(Recorded {
+        history,
+        panics,
+        discrepancy: world.watch.discrepancy.take(),
+    })
+}
+
+struct World {
+    sim: turmoil::Sim<'static>,
+    actors: Vec<Actor>,
+    time: Arc<SimTime>,
+    recorder: Recorder,
+    rules: Rc<Rules>,
+    panics: Panics,
+    injector: Injector,
+    watch: Watch,
+}
+
+/// One node of the world, across its boots.
+struct Actor {
+    name: Name,
+    client: bool,
+    clock: DriftingClock,
+    initial_rate: RatePpb,
+    gate: Gate,
+    /// The present boot; empty while the node is down.
+    node: Rc<RefCell<Option<Node>>>,
+    boots: Rc<Cell<u64>>,
+}
+
+impl World {
+    fn new(header: &Header, system: &Arc<dyn System>) -> Self {
+        let mut builder = turmoil::Builder::new();
+        builder
+            .rng_seed(header.seed)
+            .epoch(UNIX_EPOCH)
+            .tick_duration(Duration::from_nanos(TICK))
+            .simulation_duration(Duration::MAX)
+            .min_message_latency(Duration::from_nanos(header.network.min_latency))
+            .max_message_latency(Duration::from_nanos(header.network.max_latency))
+            .tcp_capacity(BACKLOG)
+            .enable_random_order();
+        let mut sim = builder.build();
+        let time = Arc::new(SimTime::default());
+        let recorder = Recorder::new(time.clone());
+        let rules = Rc::new(Rules::new(recorder.clone(), header.chaos));
+        let panics = Panics::default();
+        let setup = header.setup();
+        let actors: Vec<Actor> = header
+            .cluster
+            .node_names()
+            .into_iter()
+            .map(|name| Actor::new(name, header, &time))
+            .collect();
+        for actor in &actors {
+            let (system, setup) = (system.clone(), setup.clone());
+            actor.host(
+                &mut sim,
+                header.seed,
+                system,
+                setup,
+                &recorder,
+                &rules,
+                &panics,
+            );
+        }
+        let watch = Watch::new(actors.len());
+        let injector = Injector::new(header, actors.len());
+        Self {
+            sim,
+            actors,
+            time,
+            recorder,
+            rules,
+            panics,
+            injector,
+            watch,
+        }
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        self.time.stepping(true);
+        let stepped = self.sim.step().map_err(|error| error.to_string());
+        self.time.stepping(false);
+        stepped?;
+        let now = Nanos::try_from(self.sim.elapsed().as_nanos()).unwrap_or(Nanos::MAX);
+        self.time.set(now);
+        let (watch, injector) = (&mut self.watch, &mut self.injector);
+        watch.read(&self.recorder, &self.actors, |moment, at| {
+            injector.on(moment, at)
+        });
+        watch.ask(&self.actors, now);
+        self.heal_due(now);
+        self.inject_due(now);
+        Ok(())
+    }
+}
+
+impl Actor {
+    fn new(name: Name, header: &Header, time: &Arc<SimTime>) -> Self {
+        let initial_rate = header.rate_of(&name);
+        let drift = Drift::new(initial_rate, header.offset_of(&name));
+        Self {
+            client: name != Cluster::STORE && name != Cluster::STORAGE,
+            name,
+            clock: DriftingClock::new(time.clone(), drift),
+            initial_rate,
+            gate: Gate::default(),
+            node: Rc::default(),
+            boots: Rc::default(),
+        }
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is one thing the host's closure keeps"
+    )]
+    fn host(
+        &self,
+        sim: &mut turmoil::Sim<'static>,
+        seed: u64,
+        system: Arc<dyn System>,
+        setup: Setup,
+        recorder: &Recorder,
+        rules: &Rc<Rules>,
+        panics: &Panics,
+    ) {
+        let (name, clock, gate) = (self.name.clone(), self.clock.clone(), self.gate.clone());
+        let (slot, boots, disk) = (self.node.clone(), self.boots.clone(), MemoryDisk::default());
+        let (recorder, rules, panics) = (recorder.clone(), rules.clone(), panics.clone());
+        sim.host(self.name.as_str(), move || {
+            boots.set(boots.get() + 1);
+            gate.reset();
+            let node = Node::new(Parts {
+                name: name.clone(),
+                clock: Arc::new(clock.clone()),
+                net: Rc::new(SimNet::new(name.clone(), rules.clone())),
+                disk: Rc::new(disk.clone()),
+                rng: stream(seed, &name, boots.get()),
+                recorder: recorder.clone(),
+                gate: gate.clone(),
+                panics: panics.clone(),
+            });
+            *slot.borrow_mut() = Some(node.clone());
+            let body = boot(&*system, node.clone(), setup.clone());
+            let process = Process::new(&name, gate.clone(), Box::pin(node.catching(body)));
+            async move {
+                process.await;
+                Ok(())
+            }
+        });
+    }
+
+    fn up(&self) -> bool {
+        self.node.borrow().is_some()
+    }
+}
+
+/// The body of the role that the node plays.
+fn boot(system: &dyn System, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
+    if *node.name() == setup.store {
+        system.store(node, setup)
+    } else if *node.name() == setup.storage {
+        system.storage(node, setup)
+    } else {
+        system.client(node, setup)
+    }
+}
+
+/// True time in the simulation: turmoil's own while a step runs, the end of the last
+/// step between steps. (Between steps turmoil may be tearing a host down outside its
+/// runtime, where its clock would fall through to the machine's.)
+#[derive(Default)]
+struct SimTime {
+    between_steps: AtomicU64,
+    stepping: AtomicBool,
+}
+
+impl SimTime {
+    fn set(&self, now: Nanos) {
+        self.between_steps.store(now, Ordering::Relaxed);
+    }
+
+    fn stepping(&self, stepping: bool) {
+        self.stepping.store(stepping, Ordering::Relaxed);
+    }
+}
+
+impl TrueTime for SimTime {
+    fn true_now(&self) -> Nanos {
+        let between = self.between_steps.load(Ordering::Relaxed);
+        if !self.stepping.load(Ordering::Relaxed) {
+            return between;
+        }
+        let inside = turmoil::sim_elapsed().map(|now| Nanos::try_from(now.as_nanos()));
+        inside.and_then(Result::ok).unwrap_or(between)
+    }
+}
+
+impl World {
+    /// The end of chaos: everything is healed, and must recover.
+    fn heal_everything(&mut self) {
+        self.injector.stop();
+        self.rules.clear();
+        for actor in &self.actors {
+            actor.gate.disarm();
+        }
+        self.heal_due(Nanos::MAX);
+        self.recorder.nemesis("calm", json!({}));
+    }
+}
+
+/// An idle simulation of the same hosts, tick and length: the floor that a run's cost
+/// is measured against.
+pub fn idle(header: &Header) {
+    let mut builder = turmoil::Builder::new();
+    builder
+        .rng_seed(header.seed)
+        .epoch(UNIX_EPOCH)
+        .tick_duration(Duration::from_nanos(TICK))
+        .simulation_duration(Duration::MAX);
+    let mut sim = builder.build();
+    for name in header.cluster.node_names() {
+        sim.host(name.as_str(), || async {
+            std::future::pending::<()>().await;
+            Ok(())
+        });
+    }
+    let ends = Duration::from_nanos(header.chaos.saturating_add(header.calm));
+    while sim.elapsed() < ends {
+        // An idle host neither fails nor finishes.
+        if sim.step().is_err() {
+            return;
+        }
+    }
+}

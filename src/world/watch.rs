@@ -1,0 +1,98 @@
+//! What the world sees of a run: who believes to lead, whether that is what the
+//! records say, and which moments have come that faults are aimed at.
+
+use std::collections::BTreeMap;
+
+use deposed_checkers::history::{Body, Name, Nanos, Observation};
+
+use super::Actor;
+use crate::{
+    fault::Moment,
+    recorder::{Recorder, f_of},
+};
+
+/// See the module.
+pub(super) struct Watch {
+    read: usize,
+    /// By client and lease: until when it has recorded that it believes.
+    told: Vec<BTreeMap<Name, Nanos>>,
+    /// The clients that believe now, by place.
+    pub(super) leaders: Vec<usize>,
+    /// The first time at which the two differed.
+    pub(super) discrepancy: Option<String>,
+}
+
+impl Watch {
+    pub(super) fn new(actors: usize) -> Self {
+        let told = vec![BTreeMap::new(); actors];
+        Self {
+            read: 0,
+            told,
+            leaders: Vec::new(),
+            discrepancy: None,
+        }
+    }
+
+    /// Reads what was recorded since last time, and passes on the moments in it.
+    pub(super) fn read(
+        &mut self,
+        recorder: &Recorder,
+        actors: &[Actor],
+        mut moment: impl FnMut(Moment, Nanos),
+    ) {
+        let told = &mut self.told;
+        let mut tell = |process: &Name, lease: &Name, until: Option<Nanos>| {
+            if let Some(at) = actors.iter().position(|actor| actor.name == *process) {
+                match until {
+                    Some(until) => told[at].insert(lease.clone(), until),
+                    None => told[at].remove(lease),
+                };
+            }
+        };
+        recorder.look(self.read, |event| {
+            let f = match &event.body {
+                Body::Invoke(op) => f_of(op),
+                Body::Complete(f, _) => *f,
+                Body::Observed(Observation::Lead(lead)) => {
+                    let until = lead.until.unwrap_or(Nanos::MAX);
+                    return tell(&event.process, &lead.lease, Some(until));
+                }
+                Body::Observed(Observation::Follow(follow)) => {
+                    return tell(&event.process, &follow.lease, None);
+                }
+                _ => return,
+            };
+            if let Some(met) = Moment::of(f, event.kind) {
+                moment(met, event.time);
+            }
+        });
+        self.read = recorder.len();
+    }
+
+    /// Asks every client, paused or not, without running it, and compares.
+    pub(super) fn ask(&mut self, actors: &[Actor], now: Nanos) {
+        self.leaders.clear();
+        for (at, actor) in actors.iter().enumerate().filter(|(_, actor)| actor.client) {
+            let Some(node) = actor.node.borrow().clone() else {
+                continue;
+            };
+            let local = actor.clock.local_at(now);
+            let mut leads = false;
+            node.each_believer(|believer| {
+                let asked = believer.is_leader(local);
+                let told = self.told[at].get(believer.lease()).is_some_and(|until| now < *until);
+                leads |= asked;
+                if asked != told && self.discrepancy.is_none() {
+                    self.discrepancy = Some(format!(
+                        "at {now} ns {}'s is_leader() for '{}' is {asked}, but its records say {told}",
+                        actor.name,
+                        believer.lease(),
+                    ));
+                }
+            });
+            if leads {
+                self.leaders.push(at);
+            }
+        }
+    }
+}
