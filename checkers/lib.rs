@@ -3,4 +3,8 @@
 //! from anywhere will do.
 
 pub mod history;
+mod line;
+pub mod reader;
 pub mod verdict;
+pub mod well_formed;
+pub mod writer;
