@@ -40,8 +40,8 @@ impl LeaseConfig {
             safety_margin: ttl / 100,
             renew_fraction_ppb: 333_333_333,
             try_timeout: 0,
-            backoff_min: ttl / 50,
-            backoff_max: ttl / 8,
+            backoff_min: ttl / 8,
+            backoff_max: ttl / 4,
             lock_delay: 0,
         };
         config.try_timeout = config.safe_window() / 6;
