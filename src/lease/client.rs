@@ -3,72 +3,8 @@
 use deposed_checkers::history::{Nanos, Token};
 
 use super::config::{LeaseConfig, PPB, part};
+use super::message::{Reply, Request};
 use crate::flaw::{Flaw, Planted};
-
-/// What a client wants sent to the store. Lease and holder are the sender's to add.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// Ask for the lease. A retry carries the same id.
-    Acquire {
-        /// Rises within a client, by one.
-        request: u64,
-        /// How long the lease should last.
-        ttl: Nanos,
-    },
-    /// Extend the lease. Each try has its own id.
-    Renew {
-        /// The term's token.
-        token: Token,
-        /// Rises within a client, by one.
-        attempt: u64,
-        /// How long the lease should last from when this is applied.
-        ttl: Nanos,
-    },
-    /// Give the lease back.
-    Release {
-        /// The token of the term that is over.
-        token: Token,
-    },
-}
-
-/// What came back. Answers may come in any order, late, twice or never.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    /// The acquire was granted.
-    Granted {
-        /// The acquire's id.
-        request: u64,
-        /// The new term's token.
-        token: Token,
-    },
-    /// The acquire was refused.
-    AcquireDenied {
-        /// The acquire's id.
-        request: u64,
-        /// After how long it may succeed, if the store knows.
-        retry_after: Option<Nanos>,
-    },
-    /// The renewal was applied.
-    Renewed {
-        /// The try's id.
-        attempt: u64,
-    },
-    /// The renewal was refused: the term is over.
-    RenewDenied {
-        /// The try's id.
-        attempt: u64,
-    },
-    /// The release was applied, now or before.
-    Released {
-        /// The token it carried.
-        token: Token,
-    },
-    /// The release was refused: the lease had another owner already.
-    ReleaseDenied {
-        /// The token it carried.
-        token: Token,
-    },
-}
 
 /// Why and until when a client believes that it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -434,7 +370,9 @@ impl LeaseClient {
             counts = self.span_from(now);
         }
         let (standing, renew_at) = match now < counts.until {
-            true => (Standing::Believed(counts), self.renewal_due(counts)),
+            true => {
+                (Standing::Believed(counts), counts.until.saturating_sub(self.due_before_end()))
+            }
             false => (Standing::Unproven { until: self.span_from(now).until }, now),
         };
         self.state = State::Term(Term { token, standing, renew_at, tries: Vec::new() });
@@ -442,7 +380,7 @@ impl LeaseClient {
 
     fn renewed(&mut self, now: Nanos, attempt: u64) {
         let from_now = self.planted.has(Flaw::CountFromReply).then(|| self.span_from(now));
-        let lead_time = self.window().saturating_sub(self.config.renew_after());
+        let due_before_end = self.due_before_end();
         let State::Term(term) = &mut self.state else { return };
         let Some(tried) = term.tries.iter().find(|tried| tried.attempt == attempt) else { return };
         let counts = from_now.unwrap_or(tried.counts);
@@ -453,14 +391,14 @@ impl LeaseClient {
             standing => *standing = Standing::Believed(counts),
         }
         // A newer try in flight keeps its time to be answered.
-        let due = counts.until.saturating_sub(lead_time);
+        let due = counts.until.saturating_sub(due_before_end);
         term.renew_at = if term.tries.is_empty() { due } else { due.max(term.renew_at) };
     }
 
-    /// When a renewal is due for a belief: told from the window's end, since its
-    /// beginning may lie before time 0.
-    fn renewal_due(&self, counts: Span) -> Nanos {
-        counts.until.saturating_sub(self.window().saturating_sub(self.config.renew_after()))
+    /// How long before a window's end its renewal is due. Told from the end, since
+    /// the beginning may lie before time 0.
+    fn due_before_end(&self) -> Nanos {
+        self.window().saturating_sub(self.config.renew_after())
     }
 
     fn span_from(&self, sent: Nanos) -> Span {
