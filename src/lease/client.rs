@@ -387,7 +387,8 @@ impl LeaseClient {
         term.tries.retain(|tried| tried.attempt > attempt);
         match &mut term.standing {
             Standing::Believed(span) if span.until >= counts.until => {}
-            Standing::Unproven { .. } if now >= counts.until => {}
+            // The term is not over and ends no later than this window does, as every
+            // try is sent within it: the window is not over either.
             standing => *standing = Standing::Believed(counts),
         }
         // A newer try in flight keeps its time to be answered.
@@ -450,3 +451,8 @@ impl Term {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;

@@ -274,3 +274,8 @@ impl ShardRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
