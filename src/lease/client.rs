@@ -452,6 +452,8 @@ impl Term {
     }
 }
 
+#[cfg(all(test, feature = "flaws"))]
+mod flaws;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

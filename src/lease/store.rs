@@ -387,6 +387,8 @@ fn same_name(a: &Name, b: &Name) -> bool {
     a.split('#').next() == b.split('#').next()
 }
 
+#[cfg(all(test, feature = "flaws"))]
+mod flaws;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -275,6 +275,8 @@ impl ShardRecord {
     }
 }
 
+#[cfg(all(test, feature = "flaws"))]
+mod flaws;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use super::*;
 use crate::lease::{Denial, LeaseStore, StoreLimits};
 
-const TTL: Nanos = 1_000_000;
+pub(super) const TTL: Nanos = 1_000_000;
 const CLIENTS: usize = 3;
 /// 10 %: each clock may be off by half of it.
 const DRIFT: u64 = PPB / 10;
