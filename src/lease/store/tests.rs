@@ -335,7 +335,9 @@ fn a_restart_keeps_a_release() {
     let mut desk = desk_with_delay();
     desk.acquire(0, "a", 7).unwrap();
     desk.release(10, "a", 1).unwrap();
+    let before = desk.0.clone();
     desk.restart(11);
+    assert_eq!(desk.0, before);
     assert_eq!(desk.acquire(11, "a", 7), Err("superseded"));
     assert_eq!(desk.renew(11, "a", 1), Err("not-owner"));
     assert_eq!(desk.acquire(11, "b", 1), Ok(2));
@@ -378,6 +380,14 @@ fn a_restore_never_lowers_a_counter() {
     let records = BTreeMap::from([(lease(), counted)]);
     let mut desk = Desk(LeaseStore::restore(limits(), Planted::NONE, records, 40, 0));
     assert_eq!(desk.acquire(1_000, "a", 1), Ok(91));
+}
+
+#[test]
+fn a_floor_holds_for_a_lease_whose_record_is_below_it() {
+    let mut desk = desk();
+    desk.acquire(0, "a", 1).unwrap();
+    desk.0.resume_restoration(Restoration { floor: 40, closed_for: 0 }, 0);
+    assert_eq!(desk.acquire(100, "b", 1), Ok(41));
 }
 
 #[test]
