@@ -273,6 +273,29 @@ impl Choice {
     }
 }
 
+/// Every kind of frame that our own system sends: requests, then replies.
+pub const FRAMES: [&str; 14] = [
+    "acquire",
+    "renew",
+    "release",
+    "fence",
+    "write",
+    "delete",
+    "read",
+    "acquire-reply",
+    "renew-reply",
+    "release-reply",
+    "fence-reply",
+    "write-reply",
+    "delete-reply",
+    "read-reply",
+];
+
+/// The same choice for each kind of frame: `each_kind(lose)`.
+pub fn each_kind(make: fn(&str) -> Choice) -> Vec<Choice> {
+    FRAMES.into_iter().map(make).collect()
+}
+
 /// No message between two parties.
 pub fn partition(a: Target, b: Target) -> Choice {
     Choice::new(Fault::Partition { a, b, length: 0 })
@@ -384,4 +407,27 @@ pub fn rate(target: Target) -> Choice {
 /// A step of the wall clock, up to four ttls either way.
 pub fn step(target: Target) -> Choice {
     Choice::new(Fault::Step { target, by: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::FRAMES;
+    use crate::node::frame::{Reply, Request};
+
+    /// A message rule for a kind that nobody sends would strike nothing.
+    #[test]
+    fn every_kind_of_frame_is_one_that_is_sent() {
+        for kind in FRAMES {
+            let frame = json!({"kind": kind});
+            let error = match kind.ends_with("-reply") {
+                true => serde_json::from_value::<Reply>(frame).map(drop),
+                false => serde_json::from_value::<Request>(frame).map(drop),
+            };
+            // All have an id, so that only an unknown kind is told apart by its error.
+            let error = error.expect_err("an id is missing").to_string();
+            assert_eq!(error, "missing field `id`", "{kind}");
+        }
+    }
 }
