@@ -11,6 +11,7 @@ pub fn workload() -> Workload {
         story: "three leases, led by different clients, under pauses and partitions",
         traffic: Traffic {
             leases: 3,
+            write_every: calm.lease.ttl / 8,
             ..calm.traffic.clone()
         },
         nemesis: Nemesis::one_in(
