@@ -179,6 +179,86 @@ pub enum Op {
     Read(Read),
 }
 
+impl F {
+    /// The name in the file: `acquire`.
+    pub fn name(self) -> &'static str {
+        match self {
+            F::Acquire => "acquire",
+            F::Renew => "renew",
+            F::Release => "release",
+            F::Fence => "fence",
+            F::Write => "write",
+            F::Delete => "delete",
+            F::Read => "read",
+        }
+    }
+
+    /// The call of this name, if there is one.
+    pub fn of_name(name: &str) -> Option<F> {
+        Some(match name {
+            "acquire" => F::Acquire,
+            "renew" => F::Renew,
+            "release" => F::Release,
+            "fence" => F::Fence,
+            "write" => F::Write,
+            "delete" => F::Delete,
+            "read" => F::Read,
+            _ => return None,
+        })
+    }
+}
+
+impl Op {
+    /// Which call this is.
+    pub fn f(&self) -> F {
+        match self {
+            Op::Acquire(_) => F::Acquire,
+            Op::Renew(_) => F::Renew,
+            Op::Release(_) => F::Release,
+            Op::Fence(_) => F::Fence,
+            Op::Write(_) => F::Write,
+            Op::Delete(_) => F::Delete,
+            Op::Read(_) => F::Read,
+        }
+    }
+
+    /// The lease it is about.
+    pub fn lease(&self) -> &Name {
+        match self {
+            Op::Acquire(op) => &op.lease,
+            Op::Renew(op) => &op.lease,
+            Op::Release(op) => &op.lease,
+            Op::Fence(op) => &op.lease,
+            Op::Write(op) => &op.lease,
+            Op::Delete(op) => &op.lease,
+            Op::Read(op) => &op.lease,
+        }
+    }
+
+    /// The token it carries, if any; an acquire carries none.
+    pub fn token(&self) -> Option<Token> {
+        match self {
+            Op::Acquire(_) => None,
+            Op::Renew(op) => op.token,
+            Op::Release(op) => op.token,
+            Op::Fence(op) => Some(op.token),
+            Op::Write(op) => op.token,
+            Op::Delete(op) => op.token,
+            Op::Read(op) => op.token,
+        }
+    }
+
+    /// The holder it names; only calls on the store name one.
+    pub fn holder(&self) -> Option<&Name> {
+        match self {
+            Op::Acquire(op) => Some(&op.holder),
+            Op::Renew(op) => Some(&op.holder),
+            Op::Release(op) => Some(&op.holder),
+            _ => None,
+        }
+    }
+}
+
 /// A candidate asks for a lease. A retry carries the same request id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Acquire {
@@ -357,6 +437,27 @@ pub enum Observation {
     StorageRecovered(StorageRecovered),
 }
 
+impl Observation {
+    /// The name in the file: `granted`. Both `recovered`s have one name, and
+    /// differ by what they hold.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Observation::Lead(_) => "lead",
+            Observation::Follow(_) => "follow",
+            Observation::Granted(_) => "granted",
+            Observation::Renewed(_) => "renewed",
+            Observation::Released(_) => "released",
+            Observation::Expired(_) => "expired",
+            Observation::Denied(_) => "denied",
+            Observation::StoreRecovered(_) | Observation::StorageRecovered(_) => "recovered",
+            Observation::Restored(_) => "restored",
+            Observation::Applied(_) => "applied",
+            Observation::Fenced(_) => "fenced",
+            Observation::Refused(_) => "refused",
+        }
+    }
+}
+
 /// `is_leader()` answers true from here until `until`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lead {
@@ -517,8 +618,12 @@ pub struct Applied {
     pub seq: Option<u64>,
     /// The key.
     pub key: Name,
-    /// The value written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The value written; a written null is `Some(Value::Null)`, a delete has none.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub value: Option<Value>,
 }
 
@@ -552,4 +657,9 @@ pub struct Refused {
 pub struct StorageRecovered {
     /// The highest token seen, per lease.
     pub highest: BTreeMap<Name, Token>,
+}
+
+/// A field that is there is `Some`, a null too.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }

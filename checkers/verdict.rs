@@ -1,6 +1,7 @@
 //! What a checker says of a history.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,15 @@ impl Verdict {
         matches!(self, Verdict::Violated(_))
     }
 
+    /// The verdict of a check that was asked for by name: what it does not claim
+    /// it leaves undecided, so that a check that judged nothing never passes.
+    pub fn required(self) -> Verdict {
+        match self {
+            Verdict::NotClaimed(why) => Verdict::Unknown(why),
+            verdict => verdict,
+        }
+    }
+
     /// The word that `check --json` prints: `valid`, `violated`, `not-claimed` or `unknown`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -50,6 +60,26 @@ pub struct Evidence {
     /// What should have happened instead of the culprit, in a few words:
     /// "refused, storage had seen 8".
     pub expected: String,
+}
+
+impl Evidence {
+    /// The culprit is added to `events`, which are put in order.
+    pub(crate) fn new(
+        sentence: String,
+        events: impl IntoIterator<Item = u64>,
+        culprit: u64,
+        expected: impl Into<String>,
+    ) -> Self {
+        let mut events: Vec<u64> = events.into_iter().chain([culprit]).collect();
+        events.sort_unstable();
+        events.dedup();
+        Evidence {
+            sentence,
+            events,
+            culprit,
+            expected: expected.into(),
+        }
+    }
 }
 
 /// The checks, by the names that the command line, the histories and the documents use.
@@ -103,6 +133,43 @@ impl Check {
             Check::Failover => "failover",
             Check::Conduct => "conduct",
         }
+    }
+}
+
+impl Check {
+    /// Which events the check needs, in a few words.
+    pub fn needs(self) -> &'static str {
+        match self {
+            Check::WellFormed => "any events",
+            Check::TokenMonotonicity => "granted, or acquires answered with tokens",
+            Check::StorageSafety => {
+                "applied and fenced, or acknowledged fences and writes, with tokens"
+            }
+            Check::ZombieWrite => "acquires and writes, tokens or none; applied makes it exact",
+            Check::BeliefSafety => "lead and follow; clock rates for the excuse",
+            Check::ElectionBarrier => "fences, reads and writes with tokens, or applied and fenced",
+            Check::LeaseLinearizable => {
+                "granted, renewed, released, denied, with the store's clock"
+            }
+            Check::Failover => {
+                "a calm mark, lease timing and the network's latency in the header, writes"
+            }
+            Check::Conduct => "client calls; lead and follow make it stricter",
+        }
+    }
+}
+
+/// No check of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no check is called '{0}'; the checks are {all}", all = Check::ALL.map(Check::name).join(", "))]
+pub struct UnknownCheck(pub String);
+
+impl FromStr for Check {
+    type Err = UnknownCheck;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCheck> {
+        let found = Check::ALL.into_iter().find(|check| check.name() == name);
+        found.ok_or_else(|| UnknownCheck(name.to_owned()))
     }
 }
 

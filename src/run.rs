@@ -221,7 +221,7 @@ pub fn run(header: &Header, system: &Arc<dyn System>) -> Result<Outcome, String>
         defects.push(format!("a task of {node} panicked: {message}"));
     }
     defects.extend(recorded.discrepancy);
-    let verdicts = crate::checkers::judge(&checkers_header(header)?, &recorded.history);
+    let verdicts = crate::checkers::judge::judge(&checkers_header(header)?, &recorded.history);
     let marks = mark::seen(header, &recorded.history, &verdicts);
     Ok(Outcome {
         header: header.clone(),

@@ -1,0 +1,209 @@
+//! `belief-safety`: at most one client believes at any instant of true time.
+//!
+//! A belief is the half-open interval from a `lead` to its `until`, to the `follow`
+//! or the crash that ends it, or to the next `lead` of the same holder and token,
+//! whichever comes first. Two holders that believe at one instant convict.
+//!
+//! Excused (the check then claims nothing) is an overlap beyond the drift bound:
+//! where, from the send behind the deposed belief (the one with the lower token) to
+//! the overlap, the client's clock ran less than 1 - `max_drift` of what the store's
+//! ran. Without `lease` in the header the bound is 0: any slower clock excuses.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Body, Event, Header, Lead, Name, Nanos, Observation, TRUE_RATE, Token};
+use crate::judge::{Checker, Step};
+use crate::rates::{Rates, is_crash, nodes};
+use crate::verdict::{Evidence, Verdict};
+
+struct Belief {
+    process: Name,
+    holder: Name,
+    token: Option<Token>,
+    until: Option<Nanos>,
+    /// The send behind it, or the first thing known of it.
+    sent: Nanos,
+    /// When this holder began to believe under this token.
+    since: Nanos,
+    index: u64,
+}
+
+impl Belief {
+    fn lives_at(&self, now: Nanos) -> bool {
+        self.until.is_none_or(|until| until > now)
+    }
+}
+
+pub(crate) struct BeliefSafety {
+    max_drift_ppb: u64,
+    rates: Rates,
+    /// The node that grants each lease.
+    stores: BTreeMap<Name, Name>,
+    beliefs: BTreeMap<Name, Vec<Belief>>,
+    now: Nanos,
+    /// The leases of which a belief began at `now`.
+    begun: Vec<Name>,
+    any: bool,
+    excused: Option<String>,
+    found: Option<Evidence>,
+}
+
+impl BeliefSafety {
+    pub fn new(header: &Header) -> Self {
+        BeliefSafety {
+            max_drift_ppb: header.lease.as_ref().map_or(0, |lease| lease.max_drift_ppb),
+            rates: Rates::new(header),
+            stores: BTreeMap::new(),
+            beliefs: BTreeMap::new(),
+            now: 0,
+            begun: Vec::new(),
+            any: false,
+            excused: None,
+            found: None,
+        }
+    }
+
+    fn lead(&mut self, event: &Event, lead: &Lead) {
+        self.any = true;
+        let beliefs = self.beliefs.entry(lead.lease.clone()).or_default();
+        let same = |belief: &Belief| belief.holder == lead.holder && belief.token == lead.token;
+        let before = beliefs
+            .iter()
+            .position(same)
+            .map(|at| beliefs.swap_remove(at));
+        let lives = before.as_ref().filter(|belief| belief.lives_at(self.now));
+        let since = lives.map_or(event.time, |belief| belief.since);
+        beliefs.push(Belief {
+            process: event.process.clone(),
+            holder: lead.holder.clone(),
+            token: lead.token,
+            until: lead.until,
+            sent: lead.sent.unwrap_or(since).min(event.time),
+            since,
+            index: event.index,
+        });
+        if !self.begun.contains(&lead.lease) {
+            self.begun.push(lead.lease.clone());
+        }
+    }
+
+    fn end(&mut self, lease: Option<&Name>, ends: impl Fn(&Belief) -> bool) {
+        for (name, beliefs) in &mut self.beliefs {
+            if lease.is_none_or(|lease| lease == name) {
+                beliefs.retain(|belief| !ends(belief));
+            }
+        }
+    }
+
+    /// Looks for overlaps at the instant that is over: nothing can end at it any more.
+    /// An overlap begins where a belief does.
+    fn settle(&mut self) {
+        for lease in std::mem::take(&mut self.begun) {
+            let now = self.now;
+            let Some(beliefs) = self.beliefs.get_mut(&lease) else {
+                continue;
+            };
+            beliefs.retain(|belief| belief.lives_at(now));
+            beliefs.sort_by_key(|belief| (belief.token, belief.sent, belief.index));
+            let store = self.stores.get(&lease).map_or("store", Name::as_str);
+            for (at, deposed) in beliefs.iter().enumerate() {
+                for other in beliefs[at + 1..]
+                    .iter()
+                    .filter(|b| b.holder != deposed.holder)
+                {
+                    let client = self.rates.elapsed(&deposed.process, deposed.sent, now);
+                    let granted = self.rates.elapsed(store, deposed.sent, now);
+                    let bound = u128::from(TRUE_RATE.saturating_sub(self.max_drift_ppb));
+                    if within(client, granted, bound) {
+                        if self.found.is_none() {
+                            self.found = Some(overlap(&lease, deposed, other));
+                        }
+                    } else if self.excused.is_none() {
+                        self.excused = Some(format!(
+                            "{} and {} both led {lease} from {now} ns on, but the clock of {} had \
+                             run slower against {store}'s than the drift bound allows",
+                            deposed.holder, other.holder, deposed.process
+                        ));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the client's clock ran at least `bound` (parts per billion) of the store's.
+fn within(client: u128, store: u128, bound: u128) -> bool {
+    client.saturating_mul(u128::from(TRUE_RATE)) >= store.saturating_mul(bound)
+}
+
+fn overlap(lease: &Name, deposed: &Belief, other: &Belief) -> Evidence {
+    let culprit = deposed.index.max(other.index);
+    let (late, early) = if culprit == other.index {
+        (other, deposed)
+    } else {
+        (deposed, other)
+    };
+    let until = match early.until {
+        Some(until) => format!("until {until} ns"),
+        None => "without an end".to_owned(),
+    };
+    Evidence::new(
+        format!(
+            "{} believed that it led {lease} while {}, who believed so {until}, still did",
+            late.holder, early.holder
+        ),
+        [early.index],
+        culprit,
+        format!("no belief while {} has one", early.holder),
+    )
+}
+
+impl Checker for BeliefSafety {
+    fn see(&mut self, step: &Step<'_>) {
+        let event = step.event;
+        if event.time > self.now {
+            self.settle();
+            self.now = event.time;
+        }
+        match &event.body {
+            Body::Observed(Observation::Lead(lead)) => self.lead(event, lead),
+            Body::Observed(Observation::Follow(follow)) => {
+                self.end(Some(&follow.lease), |belief| {
+                    belief.holder == follow.holder
+                        && (follow.token.is_none() || follow.token == belief.token)
+                });
+            }
+            Body::Observed(Observation::Granted(granted)) => {
+                if self.stores.get(&granted.lease) != Some(&event.process) {
+                    self.stores
+                        .insert(granted.lease.clone(), event.process.clone());
+                }
+            }
+            Body::Nemesis(f, fault) => {
+                self.rates.see(event);
+                if is_crash(f) {
+                    for node in nodes(fault) {
+                        self.end(None, |belief| belief.process == node);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&self) -> bool {
+        self.found.is_some()
+    }
+
+    fn verdict(mut self: Box<Self>) -> Verdict {
+        self.settle();
+        match (self.found, self.excused) {
+            (Some(evidence), _) => Verdict::Violated(evidence),
+            (None, Some(excuse)) => Verdict::NotClaimed(excuse),
+            (None, None) if self.any => Verdict::Valid,
+            (None, None) => {
+                Verdict::NotClaimed("no lead or follow events in this history".to_owned())
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `election-barrier`: a new leader fences before its first read or write.
+//!
+//! Convicted: a read, write or delete with token n that was sent before any
+//! `fence(n)` of that lease was acknowledged; and a fence with a token that was
+//! never granted to who sends it, as one that storage was asked for. Where only
+//! the node side is recorded: an `applied` with token n before any `fenced` n.
+//! A fence whose answer never came is not acknowledged: who works on all the same
+//! works unfenced.
+
+use std::collections::BTreeMap;
+
+use crate::grants::{Grants, Side};
+use crate::history::{Body, Event, F, Kind, Name, Observation, Op, Token};
+use crate::judge::{Checker, Step};
+use crate::verdict::{Evidence, Verdict};
+
+#[derive(Default)]
+pub(crate) struct ElectionBarrier {
+    grants: Grants,
+    /// Tokens with an acknowledged fence, by lease.
+    acknowledged: BTreeMap<Name, Tokens>,
+    /// Tokens that a storage node recorded as fenced, by lease.
+    fenced: BTreeMap<Name, Tokens>,
+    /// Fences without an answer yet, by (lease, token): the invoke.
+    sent: BTreeMap<(Name, Token), u64>,
+    client_calls: bool,
+    node_work: bool,
+    /// A fence that the client side alone convicts; `granted` events may still decide.
+    client_foreign: Option<Evidence>,
+    node_foreign: Option<Evidence>,
+    unfenced: Option<Evidence>,
+    node_unfenced: Option<Evidence>,
+}
+
+/// A set of tokens, small while they rise.
+#[derive(Default)]
+struct Tokens(Vec<Token>);
+
+impl Tokens {
+    fn insert(&mut self, token: Token) {
+        match self.0.last() {
+            Some(last) if *last < token => self.0.push(token),
+            _ => {
+                if let Err(at) = self.0.binary_search(&token) {
+                    self.0.insert(at, token);
+                }
+            }
+        }
+    }
+
+    fn contains(&self, token: Token) -> bool {
+        self.0.last() == Some(&token) || self.0.binary_search(&token).is_ok()
+    }
+}
+
+impl ElectionBarrier {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn invoked(&mut self, event: &Event, op: &Op) {
+        let Some(token) = op.token() else { return };
+        let lease = op.lease();
+        match op.f() {
+            F::Fence => {
+                self.client_calls = true;
+                for (side, found) in [
+                    (Side::Node, &mut self.node_foreign),
+                    (Side::Client, &mut self.client_foreign),
+                ] {
+                    if found.is_none() && !self.grants.own(side, &event.process, op, token) {
+                        let evidence = Evidence::new(
+                            format!(
+                                "{} fenced with token {token}, which the lease never gave it",
+                                event.process
+                            ),
+                            [],
+                            event.index,
+                            "a fence with the token that the lease was granted with",
+                        );
+                        *found = Some(evidence);
+                    }
+                }
+                self.sent.insert((lease.clone(), token), event.index);
+            }
+            f @ (F::Write | F::Delete | F::Read) => {
+                self.client_calls = true;
+                let fenced = self
+                    .acknowledged
+                    .get(lease)
+                    .is_some_and(|set| set.contains(token));
+                if !fenced && self.unfenced.is_none() {
+                    let fence = self.sent.get(&(lease.clone(), token)).copied();
+                    self.unfenced = Some(Evidence::new(
+                        format!(
+                            "a {} with token {token} was sent before fence({token}) was acknowledged",
+                            f.name()
+                        ),
+                        fence,
+                        event.index,
+                        format!("fence({token}) acknowledged first"),
+                    ));
+                }
+            }
+            F::Acquire | F::Renew | F::Release => {}
+        }
+    }
+}
+
+impl Checker for ElectionBarrier {
+    fn see(&mut self, step: &Step<'_>) {
+        self.grants.see(step);
+        let event = step.event;
+        match &event.body {
+            Body::Invoke(op) => self.invoked(event, op),
+            Body::Complete(F::Fence, _) => {
+                let Some(Op::Fence(op)) = step.invoked.map(|invoked| &invoked.op) else {
+                    return;
+                };
+                if event.kind == Kind::Ok {
+                    self.acknowledged
+                        .entry(op.lease.clone())
+                        .or_default()
+                        .insert(op.token);
+                }
+                if event.kind != Kind::Info {
+                    self.sent.remove(&(op.lease.clone(), op.token));
+                }
+            }
+            Body::Observed(Observation::Fenced(fenced)) => {
+                self.fenced
+                    .entry(fenced.lease.clone())
+                    .or_default()
+                    .insert(fenced.token);
+            }
+            Body::Observed(Observation::Applied(applied)) => {
+                let Some(token) = applied.token else { return };
+                self.node_work = true;
+                let fenced = self
+                    .fenced
+                    .get(&applied.lease)
+                    .is_some_and(|set| set.contains(token));
+                if !fenced && self.node_unfenced.is_none() {
+                    self.node_unfenced = Some(Evidence::new(
+                        format!(
+                            "a {} with token {token} landed before any fence({token})",
+                            applied.f.name()
+                        ),
+                        [],
+                        event.index,
+                        format!("fence({token}) first"),
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&self) -> bool {
+        self.unfenced.is_some() || (self.grants.granted_seen && self.node_foreign.is_some())
+    }
+
+    fn verdict(self: Box<Self>) -> Verdict {
+        // Without any grant there is nothing that a fence could have carried instead.
+        let foreign = match (self.grants.any_grant, self.grants.granted_seen) {
+            (false, _) => None,
+            (true, true) => self.node_foreign,
+            (true, false) => self.client_foreign,
+        };
+        let node_side = !self.client_calls && !self.fenced.is_empty();
+        let unfenced = if node_side {
+            self.node_unfenced
+        } else {
+            self.unfenced
+        };
+        let first = [foreign, unfenced]
+            .into_iter()
+            .flatten()
+            .min_by_key(|found| found.culprit);
+        match first {
+            Some(evidence) => Verdict::Violated(evidence),
+            None if self.client_calls || (node_side && self.node_work) => Verdict::Valid,
+            None => Verdict::NotClaimed(
+                "no fence, read or write with a token in this history".to_owned(),
+            ),
+        }
+    }
+}

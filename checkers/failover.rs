@@ -1,0 +1,284 @@
+//! `failover`: once faults are healed, a leader writes within the bound.
+//!
+//! Judged from the nemesis's mark `calm` on, for every lease that anybody tried to
+//! acquire, until its first acknowledged write:
+//!
+//! ```text
+//! bound = (ttl + lock_delay) / store rate
+//!       + (try_timeout + backoff_max) / slowest client rate
+//!       + 14 * max_latency + SLACK
+//! ```
+//!
+//! 14 one-way latencies are connect (3: the handshake's), acquire (2), connect (3),
+//! fence, read and write (2 each). After a release that took effect in calm the same
+//! holds without ttl and lock-delay, unless a grant that no client was told of came
+//! between: that one must run out first. A lease asked for later than calm is judged from then on. A history that ends within its bound is too
+//! short to tell; it ends at its last event, or at calm plus the header's `calm` (ns)
+//! if that is later, so that a system in which nothing happens any more is judged.
+//!
+//! A leader must also be steady: two consecutive lost renewals end no term (`steady.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::{
+    Body, Event, F, Header, Kind, LeaseTiming, Name, Nanos, NetworkTiming, Observation, Op,
+    RatePpb, TRUE_RATE,
+};
+use crate::judge::{Checker, Step};
+use crate::rates::Rates;
+use crate::steady::Steady;
+use crate::verdict::{Evidence, Verdict};
+
+/// Added to every bound: a few ticks of a simulation, or a scheduler's whim.
+pub(crate) const SLACK: Nanos = 10_000_000;
+
+/// One-way latencies from nothing to an acknowledged write.
+const ONE_WAYS: u64 = 14;
+
+pub(crate) struct Failover {
+    timing: Option<LeaseTiming>,
+    network: Option<NetworkTiming>,
+    /// How long the calm was to be, if the header tells.
+    calm_length: Option<Nanos>,
+    rates: Rates,
+    store: Option<Name>,
+    clients: BTreeSet<Name>,
+    leases: BTreeMap<Name, Progress>,
+    /// When the calm began, and the event that marks it.
+    calm: Option<(Nanos, u64)>,
+    last: (Nanos, u64),
+    /// See [`Failover::bounds`].
+    bounds: Option<(Nanos, Nanos)>,
+    steady: Steady,
+    found: Option<Evidence>,
+}
+
+/// How a lease fares in calm.
+struct Progress {
+    /// When it was first asked for.
+    asked: Nanos,
+    /// It was written under since calm began.
+    written: bool,
+    released: Option<Freed>,
+}
+
+/// A release that took effect in calm and has no successor's write yet.
+struct Freed {
+    at: Nanos,
+    event: u64,
+    /// Granted since: holder, request, and whether the client knows.
+    granted: Option<(Name, u64, bool)>,
+}
+
+impl Failover {
+    pub fn new(header: &Header) -> Self {
+        Failover {
+            timing: header.lease.clone(),
+            network: header.network.clone(),
+            calm_length: header.rest.get("calm").and_then(serde_json::Value::as_u64),
+            rates: Rates::new(header),
+            store: None,
+            clients: BTreeSet::new(),
+            leases: BTreeMap::new(),
+            calm: None,
+            last: (0, 0),
+            bounds: None,
+            steady: Steady::new(header),
+            found: None,
+        }
+    }
+
+    /// The bound on a failover, and on one that needs no expiry.
+    fn bounds(&self) -> Option<(Nanos, Nanos)> {
+        let (timing, network) = (self.timing.as_ref()?, self.network.as_ref()?);
+        let store = self.rates.now(self.store.as_deref().unwrap_or("store"));
+        let client = self
+            .clients
+            .iter()
+            .map(|client| self.rates.now(client))
+            .min();
+        let expiry = timing.ttl.saturating_add(timing.lock_delay);
+        let tries = timing.try_timeout.saturating_add(timing.backoff_max);
+        let without_expiry = true_time(tries, client.unwrap_or(TRUE_RATE))
+            .saturating_add(network.max_latency.saturating_mul(ONE_WAYS))
+            .saturating_add(SLACK);
+        Some((
+            without_expiry.saturating_add(true_time(expiry, store)),
+            without_expiry,
+        ))
+    }
+
+    /// Convicts every wait that was over before `now`.
+    fn look_for_overdue(&mut self, now: Nanos, shown: u64) {
+        let Some((calm, mark)) = self.calm else {
+            return;
+        };
+        // The rates are those in force when the instant of the mark was over.
+        if self.bounds.is_none() {
+            self.bounds = self.bounds();
+        }
+        let Some((bound, free_bound)) = self.bounds else {
+            return;
+        };
+        for (lease, progress) in &self.leases {
+            if self.found.is_some() {
+                return;
+            }
+            let due = calm.max(progress.asked).saturating_add(bound);
+            if !progress.written && now > due {
+                self.found = Some(Evidence::new(
+                    format!("{lease} had no acknowledged write for {bound} ns in calm"),
+                    [mark],
+                    shown,
+                    format!("one by {due} ns"),
+                ));
+            }
+            let Some(freed) = &progress.released else {
+                continue;
+            };
+            let orphan = freed.granted.as_ref().is_some_and(|(_, _, told)| !told);
+            if !orphan && now > freed.at.saturating_add(free_bound) {
+                self.found = Some(Evidence::new(
+                    format!(
+                        "{lease} had no acknowledged write for {free_bound} ns after a release"
+                    ),
+                    [freed.event],
+                    shown,
+                    format!("one by {} ns", freed.at.saturating_add(free_bound)),
+                ));
+            }
+        }
+    }
+
+    fn client_call(&mut self, event: &Event, step: &Step<'_>) {
+        let Some(op) = step.invoked.map(|invoked| &invoked.op) else {
+            return;
+        };
+        if event.kind != Kind::Ok || self.calm.is_none() {
+            return;
+        }
+        let Some(progress) = self.leases.get_mut(op.lease()) else {
+            return;
+        };
+        match op {
+            Op::Write(_) => {
+                progress.written = true;
+                progress.released = None;
+            }
+            Op::Acquire(op) => {
+                let granted = progress
+                    .released
+                    .as_mut()
+                    .and_then(|freed| freed.granted.as_mut());
+                if let Some((holder, request, told)) = granted {
+                    *told |= *holder == op.holder && *request == op.request;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How long a clock of this rate takes to count a duration.
+fn true_time(duration: Nanos, rate: RatePpb) -> Nanos {
+    let scaled = u128::from(duration) * u128::from(TRUE_RATE);
+    u64::try_from(scaled.div_ceil(u128::from(rate.max(1)))).unwrap_or(Nanos::MAX)
+}
+
+impl Checker for Failover {
+    fn see(&mut self, step: &Step<'_>) {
+        let event = step.event;
+        self.steady.see(step);
+        // What is due at an instant may come as its last event.
+        if event.time > self.last.0 {
+            self.look_for_overdue(event.time, event.index);
+        }
+        self.last = (event.time, event.index);
+        match &event.body {
+            Body::Invoke(Op::Acquire(op)) => {
+                if !self.clients.contains(&event.process) {
+                    self.clients.insert(event.process.clone());
+                }
+                if !self.leases.contains_key(&op.lease) {
+                    let fresh = Progress {
+                        asked: event.time,
+                        written: false,
+                        released: None,
+                    };
+                    self.leases.insert(op.lease.clone(), fresh);
+                }
+            }
+            Body::Complete(F::Acquire | F::Write, _) => self.client_call(event, step),
+            Body::Nemesis(f, _) => {
+                self.rates.see(event);
+                if f == "calm" && self.calm.is_none() {
+                    self.calm = Some((event.time, event.index));
+                }
+            }
+            Body::Observed(Observation::Granted(granted)) => {
+                if self.store.is_none() {
+                    self.store = Some(event.process.clone());
+                }
+                let progress = self.leases.get_mut(&granted.lease);
+                if let Some(freed) = progress.and_then(|progress| progress.released.as_mut()) {
+                    freed.granted = Some((granted.holder.clone(), granted.request, false));
+                }
+            }
+            Body::Observed(Observation::Released(released)) if self.calm.is_some() => {
+                if let Some(progress) = self.leases.get_mut(&released.lease) {
+                    let (at, event) = self.last;
+                    progress.released = Some(Freed {
+                        at,
+                        event,
+                        granted: None,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&self) -> bool {
+        self.found.is_some() || self.steady.found.is_some()
+    }
+
+    fn verdict(mut self: Box<Self>) -> Verdict {
+        let (last, shown) = self.last;
+        let planned = match (self.calm, self.calm_length) {
+            (Some((calm, _)), Some(length)) => calm.saturating_add(length),
+            _ => 0,
+        };
+        let end = last.max(planned);
+        if self.found.is_none() {
+            self.look_for_overdue(end, shown);
+        }
+        self.steady.end(last);
+        let found = [self.found.take(), self.steady.found.take()]
+            .into_iter()
+            .flatten();
+        if let Some(evidence) = found.min_by_key(|found| found.culprit) {
+            return Verdict::Violated(evidence);
+        }
+        let not_claimed = |why: &str| Verdict::NotClaimed(why.to_owned());
+        let Some((calm, _)) = self.calm else {
+            return not_claimed("no calm mark in this history");
+        };
+        if self.timing.is_none() {
+            return not_claimed("no lease timing in the header");
+        }
+        if self.network.is_none() {
+            return not_claimed("no network timing in the header");
+        }
+        if self.leases.is_empty() {
+            return not_claimed("no acquire in this history");
+        }
+        let bound = self.bounds().map_or(0, |(bound, _)| bound);
+        if self.leases.values().any(|progress| !progress.written) {
+            return Verdict::NotClaimed(format!(
+                "the history ends {} ns after calm began, within the bound of {bound} ns",
+                end.saturating_sub(calm)
+            ));
+        }
+        Verdict::Valid
+    }
+}

@@ -1,0 +1,181 @@
+//! Who was granted which token, as the store recorded it or as clients were told.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Answer, Body, Event, Kind, Name, Observation, Op, Token};
+use crate::judge::Step;
+use crate::rates::{is_crash, nodes};
+
+/// Which account of the grants is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The store's `granted` events: complete.
+    Node,
+    /// Acquires answered ok: an acquire that is open or indefinite may have been granted.
+    Client,
+}
+
+/// The tokens granted, by holder and by the process that holds them.
+///
+/// A process is the holder's name before `#`; a process that acquires under a
+/// name of another form is learned from its acquire. A crash ends a process's
+/// holders: what it was granted before is not its own afterwards.
+#[derive(Default)]
+pub(crate) struct Grants {
+    node: Account,
+    client: Account,
+    /// Holders that are not called after their process.
+    aliases: BTreeMap<Name, Name>,
+    /// Acquires of which a grant may be unknown to the history, by (lease, process).
+    unanswered: BTreeMap<(Name, Name), Unanswered>,
+    /// A token was seen, granted or used.
+    pub any_token: bool,
+    /// Somebody was seen to be granted a token.
+    pub any_grant: bool,
+    /// The store's own account was seen.
+    pub granted_seen: bool,
+}
+
+#[derive(Default)]
+struct Account {
+    /// By (lease, holder), rising as far as the store is right.
+    tokens: BTreeMap<(Name, Name), Vec<Token>>,
+    /// The holders that a process has been since it last crashed.
+    holders: BTreeMap<Name, Vec<Name>>,
+}
+
+impl Account {
+    fn add(&mut self, process: &Name, lease: &Name, holder: &Name, token: Token) {
+        let tokens = self
+            .tokens
+            .entry((lease.clone(), holder.clone()))
+            .or_default();
+        // They rise as far as the store is right, and then there is nothing to search.
+        if tokens.last().is_none_or(|last| *last < token) || !tokens.contains(&token) {
+            tokens.push(token);
+        }
+        let holders = self.holders.entry(process.clone()).or_default();
+        if !holders.contains(holder) {
+            holders.push(holder.clone());
+        }
+    }
+
+    fn has(&self, lease: &Name, holder: &Name, token: Token) -> bool {
+        let tokens = self.tokens.get(&(lease.clone(), holder.clone()));
+        tokens.is_some_and(|tokens| tokens.iter().rev().any(|granted| *granted == token))
+    }
+}
+
+/// A process's name, from its holder's: what comes before `#`.
+pub(crate) fn process_of(holder: &str) -> &str {
+    holder
+        .split_once('#')
+        .map_or(holder, |(process, _)| process)
+}
+
+impl Grants {
+    /// Takes note of grants, acquires and crashes.
+    pub fn see(&mut self, step: &Step<'_>) {
+        let Event { process, body, .. } = step.event;
+        match body {
+            Body::Invoke(Op::Acquire(op)) => {
+                if process_of(&op.holder) != process {
+                    self.aliases.insert(op.holder.clone(), process.clone());
+                }
+                let key = (op.lease.clone(), process.clone());
+                self.unanswered.entry(key).or_default().acquires += 1;
+            }
+            Body::Invoke(op) => self.any_token |= op.token().is_some(),
+            Body::Complete(_, answer) => self.complete(step, answer),
+            Body::Observed(Observation::Granted(granted)) => {
+                let Some(token) = granted.token else { return };
+                self.any_token = true;
+                self.any_grant = true;
+                self.granted_seen = true;
+                let holder = &granted.holder;
+                let process = self.aliases.get(holder).cloned();
+                let process = process.unwrap_or_else(|| process_of(holder).into());
+                self.node.add(&process, &granted.lease, holder, token);
+            }
+            Body::Nemesis(f, fault) if is_crash(f) => {
+                for node in nodes(fault) {
+                    self.node.holders.remove(node);
+                    self.client.holders.remove(node);
+                    self.unanswered.retain(|(_, process), _| process != node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn complete(&mut self, step: &Step<'_>, answer: &Answer) {
+        let Some(Op::Acquire(op)) = step.invoked.map(|invoked| &invoked.op) else {
+            return;
+        };
+        let process = &step.event.process;
+        let key = (op.lease.clone(), process.clone());
+        if step.event.kind != Kind::Info
+            && let Some(unanswered) = self.unanswered.get_mut(&key)
+        {
+            unanswered.acquires = unanswered.acquires.saturating_sub(1);
+        }
+        if let Answer::Token(token) = *answer
+            && step.event.kind == Kind::Ok
+        {
+            self.any_token = true;
+            self.any_grant = true;
+            self.client.add(process, &op.lease, &op.holder, token);
+        }
+    }
+
+    /// Whether a call that carries a token carries one that was granted to its
+    /// holder, or to its process where it names no holder. To be asked at the
+    /// call's invoke.
+    ///
+    /// On the client side an acquire without an answer may have been granted the
+    /// token, and its answer read late: each excuses one token.
+    pub fn own(&mut self, side: Side, process: &Name, op: &Op, token: Token) -> bool {
+        let lease = op.lease();
+        let account = match side {
+            Side::Node => &self.node,
+            Side::Client => &self.client,
+        };
+        let own = match op.holder() {
+            Some(holder) => account.has(lease, holder, token),
+            None => account.holders.get(process).is_some_and(|holders| {
+                holders
+                    .iter()
+                    .rev()
+                    .any(|holder| account.has(lease, holder, token))
+            }),
+        };
+        if own || side == Side::Node {
+            return own;
+        }
+        match self.unanswered.get_mut(&(lease.clone(), process.clone())) {
+            Some(unanswered) => unanswered.excuses(token),
+            None => false,
+        }
+    }
+}
+
+/// The acquires of a process that a grant may hide behind.
+#[derive(Default)]
+struct Unanswered {
+    acquires: usize,
+    /// The tokens that were used as if granted by them.
+    used: Vec<Token>,
+}
+
+impl Unanswered {
+    fn excuses(&mut self, token: Token) -> bool {
+        if self.used.contains(&token) {
+            return true;
+        }
+        let left = self.used.len() < self.acquires;
+        if left {
+            self.used.push(token);
+        }
+        left
+    }
+}

@@ -1,0 +1,160 @@
+//! Runs the checkers over a history, all in one pass.
+
+use crate::belief_safety::BeliefSafety;
+use crate::conduct::Conduct;
+use crate::election_barrier::ElectionBarrier;
+use crate::failover::Failover;
+use crate::history::{Event, Header, Op};
+use crate::lease_linearizable::LeaseLinearizable;
+use crate::storage_safety::StorageSafety;
+use crate::token_monotonicity::TokenMonotonicity;
+use crate::verdict::{Check, Evidence, Verdict, Verdicts};
+use crate::well_formed::Pairing;
+use crate::zombie_write::ZombieWrite;
+
+/// What a checker is shown: an event, and for a completion the call that it completes.
+pub(crate) struct Step<'a> {
+    pub event: &'a Event,
+    pub invoked: Option<&'a Invoked>,
+}
+
+/// A call as it was invoked, by the process that completes it.
+pub(crate) struct Invoked {
+    pub index: u64,
+    pub op: Op,
+}
+
+/// One rule, judging event by event.
+pub(crate) trait Checker {
+    /// Looks at one event. Not called again once [`Checker::found`] is true.
+    fn see(&mut self, step: &Step<'_>);
+
+    /// Whether a violation was found: the first is the one reported.
+    fn found(&self) -> bool;
+
+    /// The verdict, after the last event.
+    fn verdict(self: Box<Self>) -> Verdict;
+}
+
+/// Judges a history while it is read.
+///
+/// Memory is bounded by what is open (calls, beliefs, terms, writes that may yet
+/// land) and by eight bytes or so a term, not by the length of the history.
+///
+/// ```
+/// use deposed_checkers::judge::Judge;
+/// use deposed_checkers::verdict::Check;
+///
+/// let text = r#"{"deposed":1}
+/// {"index":0,"time":0,"process":"storage","type":"info","f":"fenced","value":{"lease":"leader","token":2}}
+/// "#;
+/// let (header, reader) = deposed_checkers::reader::Reader::new(text.as_bytes(), "text")?;
+/// let mut judge = Judge::new(&header);
+/// for event in reader {
+///     judge.see(&event?);
+/// }
+/// assert_eq!(judge.finish().of(Check::StorageSafety).unwrap().word(), "valid");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Judge {
+    pairing: Pairing<Invoked>,
+    malformed: Option<Evidence>,
+    judge_form: bool,
+    checkers: Vec<(Check, Box<dyn Checker + Send>)>,
+}
+
+impl Judge {
+    /// A judge of every check.
+    pub fn new(header: &Header) -> Self {
+        Self::of(header, &Check::ALL)
+    }
+
+    /// A judge of these checks alone.
+    pub fn of(header: &Header, checks: &[Check]) -> Self {
+        let mut checkers: Vec<(Check, Box<dyn Checker + Send>)> = Vec::new();
+        for check in Check::ALL
+            .into_iter()
+            .filter(|check| checks.contains(check))
+        {
+            let checker: Box<dyn Checker + Send> = match check {
+                // The pairing that feeds the others judges it.
+                Check::WellFormed => continue,
+                Check::TokenMonotonicity => Box::new(TokenMonotonicity::new()),
+                Check::StorageSafety => Box::new(StorageSafety::new()),
+                Check::ZombieWrite => Box::new(ZombieWrite::new()),
+                Check::BeliefSafety => Box::new(BeliefSafety::new(header)),
+                Check::ElectionBarrier => Box::new(ElectionBarrier::new()),
+                Check::LeaseLinearizable => Box::new(LeaseLinearizable::new(header)),
+                Check::Failover => Box::new(Failover::new(header)),
+                Check::Conduct => Box::new(Conduct::new()),
+            };
+            checkers.push((check, checker));
+        }
+        Judge {
+            pairing: Pairing::new(),
+            malformed: None,
+            judge_form: checks.contains(&Check::WellFormed),
+            checkers,
+        }
+    }
+
+    /// Shows the judge the next event. Nothing is read after a malformed one:
+    /// what it says can no longer be told apart from what happened.
+    pub fn see(&mut self, event: &Event) {
+        if self.malformed.is_some() {
+            return;
+        }
+        let keep = |op: &Op| Invoked {
+            index: event.index,
+            op: op.clone(),
+        };
+        let invoked = match self.pairing.see(event, keep) {
+            Ok(invoked) => invoked,
+            Err(rule) => {
+                self.malformed = Some(rule.evidence(event.index));
+                return;
+            }
+        };
+        let step = Step {
+            event,
+            invoked: invoked.as_ref(),
+        };
+        for (_, checker) in &mut self.checkers {
+            if !checker.found() {
+                checker.see(&step);
+            }
+        }
+    }
+
+    /// The verdicts, in the order of [`Check::ALL`]. Of a malformed history, only
+    /// what was convicted before stands; the rest is Unknown.
+    pub fn finish(self) -> Verdicts {
+        let mut verdicts = Vec::with_capacity(self.checkers.len() + 1);
+        if self.judge_form {
+            let verdict = self
+                .malformed
+                .clone()
+                .map_or(Verdict::Valid, Verdict::Violated);
+            verdicts.push((Check::WellFormed, verdict));
+        }
+        for (check, checker) in self.checkers {
+            let verdict = match &self.malformed {
+                Some(rule) if !checker.found() => {
+                    Verdict::Unknown(format!("the history is malformed: {}", rule.sentence))
+                }
+                _ => checker.verdict(),
+            };
+            verdicts.push((check, verdict));
+        }
+        Verdicts(verdicts)
+    }
+}
+
+/// Judges a history held in memory by every check.
+pub fn judge(header: &Header, events: &[Event]) -> Verdicts {
+    let mut judge = Judge::new(header);
+    for event in events {
+        judge.see(event);
+    }
+    judge.finish()
+}

@@ -1,0 +1,290 @@
+//! `lease-linearizable`: the store keeps its promises, by its own clock.
+//!
+//! Convicted, per store node and lease: a grant while another is in force (one
+//! request answered again is one grant); a renewal that took effect at or after
+//! expiry, or under a successor; a release that took effect for another holder or
+//! token than the owner; an acquire denied whose own request was granted and is in
+//! force. A lease is free at the very instant of its expiry. After a restart the
+//! recorded owner has its whole ttl again. Lock-delay is not judged here.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, RecoveredLease, Released,
+    Renewed, Token,
+};
+use crate::judge::{Checker, Step};
+use crate::verdict::{Evidence, Verdict};
+
+/// A lease as its store has it.
+struct Owned {
+    holder: Name,
+    /// None after a restart: the recording does not tell.
+    request: Option<u64>,
+    token: Option<Token>,
+    ttl: Nanos,
+    /// On the store's clock.
+    expiry: Nanos,
+    released: bool,
+    /// The event that began it.
+    begun: u64,
+    /// The event that `expiry` follows from.
+    shown: u64,
+}
+
+impl Owned {
+    fn in_force(&self, clock: Nanos) -> bool {
+        !self.released && clock < self.expiry
+    }
+
+    fn is_of(&self, holder: &Name, token: Option<Token>) -> bool {
+        self.holder == *holder && (self.token == token || token.is_none() || self.token.is_none())
+    }
+
+    fn named(&self) -> String {
+        match self.token {
+            Some(token) => format!("{} (token {token})", self.holder),
+            None => self.holder.to_string(),
+        }
+    }
+}
+
+pub(crate) struct LeaseLinearizable {
+    ttl: Option<Nanos>,
+    /// By (store node, lease).
+    leases: BTreeMap<(Name, Name), Owned>,
+    /// What each store's clock showed last.
+    clocks: BTreeMap<Name, Nanos>,
+    any: bool,
+    found: Option<Evidence>,
+}
+
+impl LeaseLinearizable {
+    pub fn new(header: &Header) -> Self {
+        LeaseLinearizable {
+            ttl: header.lease.as_ref().map(|lease| lease.ttl),
+            leases: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            any: false,
+            found: None,
+        }
+    }
+
+    fn granted(&mut self, event: &Event, key: (Name, Name), granted: &Granted) {
+        let before = self.leases.get(&key);
+        if let Some(owned) = before.filter(|owned| owned.in_force(granted.clock)) {
+            let again = owned.is_of(&granted.holder, granted.token)
+                && owned
+                    .request
+                    .is_none_or(|request| request == granted.request);
+            if again {
+                return;
+            }
+            self.found = Some(Evidence::new(
+                format!(
+                    "{} was granted to {} at {} ns, while {} held it until {} ns by the store's \
+                     clock",
+                    granted.lease,
+                    granted.holder,
+                    granted.clock,
+                    owned.named(),
+                    owned.expiry
+                ),
+                [owned.begun, owned.shown],
+                event.index,
+                format!("refused until {} ns", owned.expiry),
+            ));
+        }
+        let owned = Owned {
+            holder: granted.holder.clone(),
+            request: Some(granted.request),
+            token: granted.token,
+            ttl: granted.ttl,
+            expiry: granted.clock.saturating_add(granted.ttl),
+            released: false,
+            begun: event.index,
+            shown: event.index,
+        };
+        self.leases.insert(key, owned);
+    }
+
+    fn renewed(&mut self, event: &Event, key: (Name, Name), renewed: &Renewed) {
+        let Some(owned) = self.leases.get_mut(&key) else {
+            return;
+        };
+        let who = &renewed.holder;
+        let wrong = if !owned.is_of(who, renewed.token) {
+            Some(format!(
+                "a renewal by {who} took effect though {} had followed",
+                owned.named()
+            ))
+        } else if owned.released {
+            Some(format!("a renewal by {who} took effect after its release"))
+        } else if renewed.clock >= owned.expiry {
+            Some(format!(
+                "a renewal by {who} took effect at {} ns, after its lease had run out at {} ns",
+                renewed.clock, owned.expiry
+            ))
+        } else {
+            None
+        };
+        if let Some(sentence) = wrong {
+            let shown = [owned.begun, owned.shown];
+            self.found = Some(Evidence::new(sentence, shown, event.index, "refused"));
+            return;
+        }
+        owned.ttl = renewed.ttl;
+        let expiry = renewed.clock.saturating_add(renewed.ttl);
+        if expiry >= owned.expiry {
+            owned.expiry = expiry;
+            owned.shown = event.index;
+        }
+    }
+
+    fn released(&mut self, event: &Event, key: (Name, Name), released: &Released) {
+        let Some(owned) = self.leases.get_mut(&key) else {
+            return;
+        };
+        if !owned.is_of(&released.holder, released.token) {
+            let token = released.token.map(|token| format!(" with token {token}"));
+            self.found = Some(Evidence::new(
+                format!(
+                    "a release by {}{} took effect while {} was the owner",
+                    released.holder,
+                    token.unwrap_or_default(),
+                    owned.named()
+                ),
+                [owned.begun],
+                event.index,
+                "refused: only the owner releases",
+            ));
+            return;
+        }
+        owned.released = true;
+        owned.shown = event.index;
+    }
+
+    fn denied(&mut self, event: &Event, key: (Name, Name), denied: &Denied) {
+        let (F::Acquire, Some(request)) = (denied.f, denied.request) else {
+            return;
+        };
+        let Some(owned) = self.leases.get(&key) else {
+            return;
+        };
+        let mine = owned.holder == denied.holder && owned.request == Some(request);
+        if mine && owned.in_force(denied.clock) {
+            self.found = Some(Evidence::new(
+                format!(
+                    "request {request} of {} was refused, though it had been granted and was in \
+                     force until {} ns",
+                    denied.holder, owned.expiry
+                ),
+                [owned.begun, owned.shown],
+                event.index,
+                "the same grant again",
+            ));
+        }
+    }
+
+    /// A machine's restart may begin its clock anew; promises move along.
+    fn clock_shows(&mut self, store: &Name, clock: Nanos) {
+        let Some(last) = self.clocks.get_mut(store) else {
+            self.clocks.insert(store.clone(), clock);
+            return;
+        };
+        let before = std::mem::replace(last, clock);
+        if clock < before {
+            self.leases
+                .retain(|(name, _), owned| name != store || owned.in_force(before));
+            let of_store = self
+                .leases
+                .iter_mut()
+                .filter(|((name, _), _)| name == store);
+            for (_, owned) in of_store {
+                owned.expiry = clock.saturating_add(owned.expiry - before);
+            }
+        }
+    }
+
+    /// The recorded owner has its whole ttl again. An owner that the disk forgot
+    /// keeps what it was promised.
+    fn recovered(&mut self, event: &Event, lease: &Name, found: &RecoveredLease, clock: Nanos) {
+        let Some(holder) = &found.holder else { return };
+        let key = (event.process.clone(), lease.clone());
+        let before = self.leases.get(&key);
+        if before.is_some_and(|owned| owned.token > Some(found.counter)) {
+            return;
+        }
+        let same = before.filter(|owned| owned.is_of(holder, Some(found.counter)));
+        let ttl = found
+            .ttl
+            .or(same.map(|owned| owned.ttl))
+            .or(self.ttl)
+            .unwrap_or(0);
+        let owned = Owned {
+            holder: holder.clone(),
+            request: same.and_then(|owned| owned.request),
+            token: Some(found.counter),
+            ttl,
+            expiry: clock.saturating_add(ttl),
+            released: false,
+            begun: same.map_or(event.index, |owned| owned.begun),
+            shown: event.index,
+        };
+        self.leases.insert(key, owned);
+    }
+}
+
+impl Checker for LeaseLinearizable {
+    fn see(&mut self, step: &Step<'_>) {
+        let event = step.event;
+        let Body::Observed(seen) = &event.body else {
+            return;
+        };
+        let key = |lease: &Name| (event.process.clone(), lease.clone());
+        match seen {
+            Observation::Granted(granted) => {
+                self.clock_shows(&event.process, granted.clock);
+                self.granted(event, key(&granted.lease), granted);
+            }
+            Observation::Renewed(renewed) => {
+                self.clock_shows(&event.process, renewed.clock);
+                self.renewed(event, key(&renewed.lease), renewed);
+            }
+            Observation::Released(released) => {
+                self.released(event, key(&released.lease), released);
+            }
+            Observation::Denied(denied) => self.denied(event, key(&denied.lease), denied),
+            Observation::StoreRecovered(recovered) => {
+                self.clock_shows(&event.process, recovered.clock);
+                for (lease, found) in &recovered.leases {
+                    self.recovered(event, lease, found, recovered.clock);
+                }
+            }
+            Observation::Restored(restored) => {
+                // What an old copy forgot, its operator answers for.
+                self.leases.retain(|(store, _), _| *store != event.process);
+                self.clocks.insert(event.process.clone(), restored.clock);
+                for (lease, found) in &restored.leases {
+                    self.recovered(event, lease, found, restored.clock);
+                }
+            }
+            _ => return,
+        }
+        self.any = true;
+    }
+
+    fn found(&self) -> bool {
+        self.found.is_some()
+    }
+
+    fn verdict(self: Box<Self>) -> Verdict {
+        match self.found {
+            Some(evidence) => Verdict::Violated(evidence),
+            None if self.any => Verdict::Valid,
+            None => Verdict::NotClaimed(
+                "no events of a lease store (granted, renewed, …) in this history".to_owned(),
+            ),
+        }
+    }
+}

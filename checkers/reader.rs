@@ -1,0 +1,306 @@
+//! Reads histories: JSON lines, plain or gzipped, one event in memory at a time.
+//!
+//! Lines that end in CR LF and a byte order mark are read as if they were not
+//! there; fields that the format does not know are ignored. Everything else that
+//! is wrong is an error that names the file and the line: nothing is skipped.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::history::{Event, FORMAT_VERSION, Header};
+use crate::line;
+use crate::well_formed::{Malformed, Pairing};
+
+/// The longest line that is read, in bytes: 16 MiB.
+pub const LINE_LIMIT: usize = 16 << 20;
+
+/// What is wrong with a file, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", Place(.file, *.line))]
+pub struct ReadError {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// The line, from 1; 0 when it is the file as a whole.
+    pub line: u64,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+struct Place<'a>(&'a str, u64);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            0 => f.write_str(self.0),
+            line => write!(f, "{}:{line}", self.0),
+        }
+    }
+}
+
+/// What is wrong, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file cannot be opened.
+    #[error("cannot be opened: {0}; check the path")]
+    Open(io::Error),
+    /// Reading failed midway, or the compressed data is damaged.
+    #[error("cannot be read: {0}")]
+    Read(io::Error),
+    /// A gzipped file that ends early.
+    #[error("the compressed file ends early: it was cut off; copy it again, whole")]
+    TornGzip,
+    /// No bytes at all.
+    #[error("the file is empty: a history begins with a header line")]
+    Empty,
+    /// Bytes that are not UTF-8.
+    #[error("not UTF-8: a history is text; is this the right file?")]
+    NotUtf8,
+    /// NUL bytes, as a crash leaves them in a file that was being written.
+    #[error("NUL bytes: the file was damaged, as by a crash while it was written; cut it here")]
+    Nul,
+    /// A line over [`LINE_LIMIT`].
+    #[error("the line is longer than {LINE_LIMIT} bytes: no event is; is this the right file?")]
+    LineTooLong,
+    /// The first line is no header.
+    #[error(
+        "not a deposed history: its first line is not a header like {{\"deposed\":1,…}}; \
+         name the format if it is of another tool"
+    )]
+    NotAHistory,
+    /// A header that does not fit.
+    #[error("the header does not fit: {0}")]
+    Header(String),
+    /// A version that this reader does not know.
+    #[error(
+        "written by a newer version of deposed: format {found}, and this one reads up to \
+         {FORMAT_VERSION}; upgrade to read it"
+    )]
+    Newer {
+        /// The file's format version.
+        found: u64,
+    },
+    /// The last line ends in the middle.
+    #[error(
+        "the last line is torn: the file ends in the middle of it; cut the line off to read the rest"
+    )]
+    Torn,
+    /// A line without anything on it.
+    #[error("an empty line: remove it")]
+    EmptyLine,
+    /// A line that is not JSON.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// A number that no u64 holds.
+    #[error("the number {0} is past 64 bits: write larger ones as strings")]
+    NumberTooLarge(String),
+    /// A field of the line that is missing or of the wrong type.
+    #[error("not an event: {0}")]
+    Field(String),
+    /// A `value` that does not fit its `f`.
+    #[error("the value of {f} does not fit: {what}")]
+    Value {
+        /// The line's `f`.
+        f: String,
+        /// What does not fit, with the field's name.
+        what: String,
+    },
+    /// An observation whose `type` is not `info`.
+    #[error("{0} is an observation: its type is info")]
+    ObservationType(&'static str),
+    /// A rule of [`well_formed`](crate::well_formed) broken.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+}
+
+/// An iterator over a history's events. After an error it ends.
+pub struct Reader<R> {
+    input: R,
+    file: String,
+    line: u64,
+    buffer: Vec<u8>,
+    pairing: Pairing<()>,
+    ended: bool,
+}
+
+/// What was found of a line.
+enum Found {
+    Nothing,
+    /// Without its end of line; false if the file ended instead.
+    Line(bool),
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header. `file` is the name that errors carry.
+    ///
+    /// # Errors
+    ///
+    /// When the first line is not a header this version reads.
+    pub fn new(input: R, file: impl Into<String>) -> Result<(Header, Self), ReadError> {
+        let mut reader = Reader {
+            input,
+            file: file.into(),
+            line: 0,
+            buffer: Vec::new(),
+            pairing: Pairing::new(),
+            ended: false,
+        };
+        match reader.header() {
+            Ok(header) => Ok((header, reader)),
+            Err(problem) => Err(reader.error(problem)),
+        }
+    }
+
+    fn error(&self, problem: Problem) -> ReadError {
+        ReadError {
+            file: self.file.clone(),
+            line: self.line,
+            problem,
+        }
+    }
+
+    /// The next line into `buffer`.
+    fn fill(&mut self) -> Result<Found, Problem> {
+        self.buffer.clear();
+        let limit = LINE_LIMIT as u64 + 2;
+        (&mut self.input)
+            .take(limit)
+            .read_until(b'\n', &mut self.buffer)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => Problem::TornGzip,
+                _ => Problem::Read(error),
+            })?;
+        if self.buffer.is_empty() {
+            return Ok(Found::Nothing);
+        }
+        self.line += 1;
+        let whole = self.buffer.pop_if(|last| *last == b'\n').is_some();
+        self.buffer.pop_if(|last| *last == b'\r');
+        if self.buffer.len() > LINE_LIMIT {
+            return Err(Problem::LineTooLong);
+        }
+        Ok(Found::Line(whole))
+    }
+
+    fn header(&mut self) -> Result<Header, Problem> {
+        let whole = match self.fill()? {
+            Found::Nothing => return Err(Problem::Empty),
+            Found::Line(whole) => whole,
+        };
+        let bytes = self
+            .buffer
+            .strip_prefix(b"\xEF\xBB\xBF")
+            .unwrap_or(&self.buffer);
+        if bytes.is_empty() && !whole {
+            return Err(Problem::Empty);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| Problem::NotUtf8)?;
+        if text.contains('\0') {
+            return Err(Problem::Nul);
+        }
+        // The version alone first: a newer header may have another shape.
+        #[derive(Deserialize)]
+        struct Version<'a> {
+            #[serde(borrow)]
+            deposed: &'a RawValue,
+        }
+        let Ok(version) = serde_json::from_str::<Version<'_>>(text) else {
+            let torn = !whole && text.starts_with("{\"deposed\"");
+            return Err(if torn {
+                Problem::Torn
+            } else {
+                Problem::NotAHistory
+            });
+        };
+        match version.deposed.get().parse::<u64>() {
+            Ok(found) if found > u64::from(FORMAT_VERSION) => return Err(Problem::Newer { found }),
+            Ok(1..) => {}
+            _ => return Err(Problem::NotAHistory),
+        }
+        if let Some(number) = line::number_too_large(text) {
+            return Err(Problem::NumberTooLarge(number.to_owned()));
+        }
+        serde_json::from_str(text)
+            .map_err(|error| Problem::Header(line::what_is_wrong(text, &error)))
+    }
+
+    fn event(&mut self) -> Result<Option<Event>, Problem> {
+        let whole = match self.fill()? {
+            Found::Nothing => return Ok(None),
+            Found::Line(whole) => whole,
+        };
+        let text = std::str::from_utf8(&self.buffer).map_err(|error| match error.error_len() {
+            // Cut in the middle of a character.
+            None if !whole => Problem::Torn,
+            _ => Problem::NotUtf8,
+        })?;
+        let event = line::event(text).map_err(|problem| match problem {
+            Problem::NotJson(_) if text.contains('\0') => Problem::Nul,
+            Problem::NotJson(_) if text.trim().is_empty() => Problem::EmptyLine,
+            Problem::NotJson(_) if !whole => Problem::Torn,
+            problem => problem,
+        })?;
+        self.pairing.see(&event, |_| ())?;
+        Ok(Some(event))
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Event, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        match self.event() {
+            Ok(Some(event)) => Some(Ok(event)),
+            Ok(None) => {
+                self.ended = true;
+                None
+            }
+            Err(problem) => {
+                self.ended = true;
+                Some(Err(self.error(problem)))
+            }
+        }
+    }
+}
+
+/// Opens a history: plain or gzipped, told apart by its first bytes; `-` is
+/// standard input.
+///
+/// # Errors
+///
+/// When the file cannot be opened, or its first line is not a header.
+pub fn open(path: impl AsRef<Path>) -> Result<(Header, Reader<Box<dyn BufRead>>), ReadError> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let failed = |problem| ReadError {
+        file: file.clone(),
+        line: 0,
+        problem,
+    };
+    let mut input: Box<dyn BufRead> = if path.as_os_str() == "-" {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        let opened = File::open(path).map_err(|error| failed(Problem::Open(error)))?;
+        Box::new(BufReader::with_capacity(1 << 16, opened))
+    };
+    let mut magic = Vec::with_capacity(2);
+    let read = (&mut input).take(2).read_to_end(&mut magic);
+    read.map_err(|error| failed(Problem::Read(error)))?;
+    let gzipped = magic == [0x1f, 0x8b];
+    let input = io::Cursor::new(magic).chain(input);
+    if gzipped {
+        let plain = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input));
+        Reader::new(Box::new(plain), file)
+    } else {
+        Reader::new(Box::new(input), file)
+    }
+}

@@ -1,0 +1,151 @@
+use deposed_checkers::verdict::Check::BeliefSafety;
+use serde_json::json;
+
+use crate::tale::*;
+
+#[test]
+fn beliefs_are_half_open() {
+    tale()
+        .leads("a", 1, 100)
+        .at(100)
+        .leads("b", 2, 200)
+        .is_valid(BeliefSafety);
+    tale()
+        .leads("a", 1, 101)
+        .at(100)
+        .leads("b", 2, 200)
+        .convicts(BeliefSafety, "b#1", &[0, 1]);
+    tale()
+        .leads("a", 1, None)
+        .at(900)
+        .leads("b", 2, 999)
+        .convicts(BeliefSafety, "b#1", &[0, 1]);
+}
+
+#[test]
+fn a_follow_ends_a_belief_in_any_order_at_its_instant() {
+    tale()
+        .leads("a", 1, 100)
+        .at(50)
+        .follows("a", 1)
+        .at(50)
+        .leads("b", 2, 90)
+        .is_valid(BeliefSafety);
+    tale()
+        .leads("a", 1, 100)
+        .at(50)
+        .leads("b", 2, 90)
+        .at(50)
+        .follows("a", 1)
+        .is_valid(BeliefSafety);
+    tale()
+        .leads("a", 1, 100)
+        .at(50)
+        .leads("b", 2, 90)
+        .at(51)
+        .follows("a", 1)
+        .convicts(BeliefSafety, "b#1", &[0, 1]);
+}
+
+#[test]
+fn a_lead_moves_the_end_of_the_one_before() {
+    tale()
+        .leads("a", 1, 100)
+        .at(50)
+        .leads("a", 1, 60)
+        .at(70)
+        .leads("b", 2, 90)
+        .is_valid(BeliefSafety);
+    tale()
+        .leads("a", 1, 60)
+        .at(50)
+        .leads("a", 1, 100)
+        .at(70)
+        .leads("b", 2, 90)
+        .convicts(BeliefSafety, "b#1", &[1, 2]);
+}
+
+#[test]
+fn a_crash_ends_belief() {
+    let crashed = |node| {
+        tale()
+            .leads("a", 1, 100)
+            .nemesis("crash", json!({"node": node}))
+    };
+    crashed("a").at(50).leads("b", 2, 90).is_valid(BeliefSafety);
+    crashed("b")
+        .at(50)
+        .leads("b", 2, 90)
+        .convicts(BeliefSafety, "b#1", &[0, 2]);
+}
+
+#[test]
+fn leases_have_nothing_to_do_with_each_other() {
+    let mut tale = tale().leads("a", 1, 100).at(50).leads("b", 2, 90);
+    let deposed_checkers::history::Body::Observed(deposed_checkers::history::Observation::Lead(
+        lead,
+    )) = &mut tale.events[1].body
+    else {
+        panic!()
+    };
+    lead.lease = "other".into();
+    tale.is_valid(BeliefSafety);
+}
+
+#[test]
+fn only_drift_beyond_the_bound_excuses() {
+    // The bound is 1 %; a's clock is the deposed one's.
+    let overlap = || tale().leads("a", 1, 120).at(110).leads("b", 2, 200);
+    overlap()
+        .clock("a", 98)
+        .claims_nothing(BeliefSafety, "drift");
+    overlap()
+        .clock("a", 99)
+        .convicts(BeliefSafety, "b#1", &[0, 1]);
+    overlap()
+        .clock("a", 102)
+        .convicts(BeliefSafety, "b#1", &[0, 1]);
+    overlap()
+        .clock("store", 102)
+        .claims_nothing(BeliefSafety, "drift");
+    overlap()
+        .clock("b", 50)
+        .convicts(BeliefSafety, "b#1", &[0, 1]);
+    overlap()
+        .grants("b", 1, 2, 0)
+        .clock("store", 102)
+        .claims_nothing(BeliefSafety, "drift");
+}
+
+#[test]
+fn drift_counts_from_the_send_to_the_overlap() {
+    let slow = |from: u64| {
+        tale()
+            .leads("a", 1, 120)
+            .at(from)
+            .nemesis("rate", json!({"node": "a", "rate_ppb": 900_000_000}))
+            .at(110)
+            .leads("b", 2, 200)
+    };
+    slow(50).claims_nothing(BeliefSafety, "drift");
+    slow(105).convicts(BeliefSafety, "b#1", &[0, 2]);
+}
+
+#[test]
+fn an_excuse_does_not_cover_a_later_overlap() {
+    tale()
+        .clock("a", 90)
+        .leads("a", 1, 120)
+        .at(110)
+        .leads("b", 2, 200)
+        .at(150)
+        .leads("c", 3, 300)
+        .convicts(BeliefSafety, "c#1", &[1, 2]);
+}
+
+#[test]
+fn without_beliefs_nothing_is_claimed() {
+    tale()
+        .acquires("a", 1)
+        .claims_nothing(BeliefSafety, "no lead");
+}

@@ -1,0 +1,111 @@
+use deposed_checkers::history::{Delete, Op};
+use deposed_checkers::verdict::Check::ElectionBarrier;
+
+use crate::tale::*;
+
+fn delete(token: u64) -> Op {
+    let (lease, key) = ("leader".into(), "x".into());
+    Op::Delete(Delete {
+        lease,
+        token: Some(token),
+        seq: Some(1),
+        key,
+    })
+}
+
+#[test]
+fn the_first_act_of_a_term_is_its_fence() {
+    for op in [write(1, 1), read(1), delete(1)] {
+        tale()
+            .acquires("a", 1)
+            .fences("a", 1)
+            .ok("a", op.clone())
+            .is_valid(ElectionBarrier);
+        tale()
+            .acquires("a", 1)
+            .ok("a", op.clone())
+            .fences("a", 1)
+            .convicts(ElectionBarrier, "before fence(1)", &[2]);
+        tale()
+            .acquires("a", 1)
+            .fences("a", 1)
+            .acquires("a", 2)
+            .ok("a", op_under_two(op))
+            .convicts(ElectionBarrier, "before fence(2)", &[6]);
+    }
+}
+
+fn op_under_two(op: Op) -> Op {
+    match op {
+        Op::Write(_) => write(2, 1),
+        Op::Read(_) => read(2),
+        _ => delete(2),
+    }
+}
+
+#[test]
+fn a_fence_that_was_not_acknowledged_is_none() {
+    tale()
+        .acquires("a", 1)
+        .invoke("a", fence(1))
+        .invoke("a", write(1, 1))
+        .ends_ok(2)
+        .convicts(ElectionBarrier, "before fence(1)", &[2, 3]);
+    tale()
+        .acquires("a", 1)
+        .times_out("a", fence(1))
+        .writes("a", 1)
+        .convicts(ElectionBarrier, "before fence(1)", &[2, 4]);
+    tale()
+        .acquires("a", 1)
+        .stale("a", fence(1), 2)
+        .writes("a", 1)
+        .convicts(ElectionBarrier, "before fence(1)", &[4]);
+}
+
+#[test]
+fn a_fence_carries_the_leases_token() {
+    tale()
+        .acquires("a", 1)
+        .fences("a", 2)
+        .writes("a", 2)
+        .convicts(ElectionBarrier, "never gave it", &[2]);
+    tale()
+        .grants("a", 0, 1, 0)
+        .acquires("a", 1)
+        .fences("a", 2)
+        .convicts(ElectionBarrier, "never gave it", &[3]);
+    // Nobody's grants are recorded here.
+    tale()
+        .fences("a", 2)
+        .writes("a", 2)
+        .is_valid(ElectionBarrier);
+}
+
+#[test]
+fn storage_alone_shows_it_too() {
+    tale()
+        .takes_fence("s", 1)
+        .applies("s", 1, 1)
+        .is_valid(ElectionBarrier);
+    tale()
+        .applies("s", 1, 1)
+        .takes_fence("s", 1)
+        .convicts(ElectionBarrier, "before any", &[0]);
+    tale()
+        .applies("s", 1, 1)
+        .claims_nothing(ElectionBarrier, "no fence");
+}
+
+#[test]
+fn observers_read_without_a_token() {
+    tale()
+        .acquires("a", 1)
+        .fences("a", 1)
+        .ok("r", read(None))
+        .is_valid(ElectionBarrier);
+    tale()
+        .acquires("a", None)
+        .writes("a", None)
+        .claims_nothing(ElectionBarrier, "token");
+}

@@ -1,0 +1,215 @@
+use deposed_checkers::history::Kind;
+use deposed_checkers::verdict::Check::Failover;
+use serde_json::json;
+
+use crate::tale::*;
+
+/// ttl 100, try time-out 10, back-off 10, 14 latencies of 1, slack 10.
+const BOUND: u64 = 144;
+const WITHOUT_EXPIRY: u64 = 44;
+
+fn calm() -> Tale {
+    tale()
+        .acquires("a", 1)
+        .writes("a", 1)
+        .at(1000)
+        .nemesis("calm", json!({}))
+}
+
+#[test]
+fn calm_brings_a_write_within_the_bound() {
+    calm()
+        .at(1000 + BOUND - 1)
+        .writes("b", 2)
+        .is_valid(Failover);
+    calm()
+        .at(1000 + BOUND)
+        .writes("b", 2)
+        .convicts(Failover, "in calm", &[4, 6]);
+    calm()
+        .at(1000 + BOUND + 1)
+        .acquires("b", 2)
+        .convicts(Failover, "in calm", &[4, 5]);
+    calm()
+        .at(1010)
+        .times_out("b", write(2, 9))
+        .at(2000)
+        .nemesis("end", json!({}))
+        .convicts(Failover, "in calm", &[4, 7]);
+}
+
+#[test]
+fn slow_clocks_stretch_the_bound() {
+    let slow = |node| calm().clock(node, 50).at(1000 + BOUND).writes("b", 2);
+    slow("store").is_valid(Failover);
+    slow("a").is_valid(Failover);
+    slow("b").convicts(Failover, "in calm", &[4, 6]);
+    calm()
+        .clock("a", 50)
+        .at(1000 + BOUND + 20)
+        .writes("b", 2)
+        .convicts(Failover, "calm", &[4, 6]);
+    // Healed by then.
+    tale()
+        .clock("a", 50)
+        .acquires("a", 1)
+        .at(1000)
+        .nemesis("calm", json!({}))
+        .at_once()
+        .nemesis("rate", json!({"node": "a", "rate_ppb": 1_000_000_000}))
+        .at(1000 + BOUND)
+        .writes("b", 2)
+        .convicts(Failover, "in calm", &[2, 5]);
+}
+
+#[test]
+fn a_history_that_ends_before_its_bound_is_too_short() {
+    calm()
+        .at(1000 + BOUND)
+        .nemesis("end", json!({}))
+        .claims_nothing(Failover, "within the bound");
+    // Nothing happened any more in a calm that was to be long.
+    let mut silent = calm();
+    silent
+        .header
+        .rest
+        .insert("calm".to_owned(), json!(1000 * MS));
+    silent.convicts(Failover, "in calm", &[4]);
+}
+
+#[test]
+fn a_release_needs_no_expiry() {
+    let freed = || calm().writes("a", 1).at(1100).releases("a", 1, 1100);
+    freed()
+        .at(1100 + WITHOUT_EXPIRY - 1)
+        .writes("b", 2)
+        .is_valid(Failover);
+    freed()
+        .at(1100 + WITHOUT_EXPIRY)
+        .writes("b", 2)
+        .convicts(Failover, "after a release", &[7, 9]);
+    // Granted to a request whose answer was lost: that term must run out first.
+    let granted = || freed().invoke("b", acquire("b", 1)).grants("b", 1, 2, 1101);
+    granted().at(1150).writes("b", 2).is_valid(Failover);
+    granted()
+        .ends_ok(8)
+        .at(1150)
+        .writes("b", 2)
+        .convicts(Failover, "after a release", &[7, 11]);
+    // Before calm nothing is promised.
+    tale()
+        .acquires("a", 1)
+        .releases("a", 1, 1)
+        .at(1000)
+        .nemesis("calm", json!({}))
+        .writes("b", 2)
+        .is_valid(Failover);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    tale()
+        .acquires("a", 1)
+        .writes("a", 1)
+        .claims_nothing(Failover, "no calm");
+    for field in ["lease", "network"] {
+        let mut without = calm().writes("a", 1);
+        match field {
+            "lease" => without.header.lease = None,
+            _ => without.header.network = None,
+        }
+        without.claims_nothing(Failover, field);
+    }
+}
+
+/// A term until 99 that was renewed once, and then loses its renewals.
+fn loses_renewals(lost: usize) -> Tale {
+    let mut tale = tale()
+        .acquires("a", 1)
+        .leads("a", 1, 99)
+        .at(33)
+        .ok("a", renew("a", 1))
+        .at_once()
+        .leads("a", 1, 132)
+        .nemesis("lose", json!({"kind": "renew-reply", "count": lost}));
+    for _ in 0..lost {
+        tale = tale
+            .times_out("a", renew("a", 1))
+            .nemesis("lost", json!({"kind": "renew-reply"}));
+    }
+    tale
+}
+
+fn ends_in_calm(tale: Tale) -> Tale {
+    tale.at(200).nemesis("calm", json!({})).writes("b", 2)
+}
+
+#[test]
+fn two_lost_renewals_end_no_term() {
+    ends_in_calm(loses_renewals(2).at(132).follows("a", 1)).convicts(
+        Failover,
+        "after 2 lost renewals",
+        &[2, 5, 7, 10, 13],
+    );
+    ends_in_calm(loses_renewals(1)).convicts(Failover, "after one lost renewal", &[2, 5, 7]);
+    ends_in_calm(loses_renewals(0)).convicts(Failover, "no renewal had been lost", &[2, 5]);
+    ends_in_calm(loses_renewals(3)).is_valid(Failover);
+    ends_in_calm(loses_renewals(2).ok("a", renew("a", 1)).leads("a", 1, 999)).is_valid(Failover);
+}
+
+#[test]
+fn a_term_that_ends_otherwise_is_not_judged() {
+    ends_in_calm(loses_renewals(1).at(100).follows("a", 1)).is_valid(Failover);
+    ends_in_calm(loses_renewals(1).ok("a", release("a", 1))).is_valid(Failover);
+    ends_in_calm(loses_renewals(1).stale("a", write(1, 1), 2)).is_valid(Failover);
+    ends_in_calm(loses_renewals(1).nemesis("pause", json!({"node": "a"}))).is_valid(Failover);
+    // It ends after the record does.
+    loses_renewals(1)
+        .at(50)
+        .nemesis("calm", json!({}))
+        .writes("a", 1)
+        .is_valid(Failover);
+}
+
+#[test]
+fn calm_is_quiet_again() {
+    let term = |began| {
+        tale()
+            .nemesis("pause", json!({"node": "a"}))
+            .acquires("a", 1)
+            .at(200)
+            .nemesis("calm", json!({}))
+            .writes("a", 1)
+            .at(began)
+            .leads("a", 1, began + 50)
+            .line("a", Kind::Invoke, None, renewal(), None)
+            .at(900)
+            .nemesis("end", json!({}))
+    };
+    term(250).is_valid(Failover);
+    term(299).convicts(Failover, "after one lost renewal", &[6, 7]);
+}
+
+#[test]
+fn healing_disturbs_once_more() {
+    let term = |began| {
+        tale()
+            .nemesis("pause", json!({"node": "a"}))
+            .acquires("a", 1)
+            .at(200)
+            .nemesis("calm", json!({}))
+            .nemesis("restart", json!({"node": "b"}))
+            .writes("a", 1)
+            .at(began)
+            .leads("a", 1, began + 50)
+            .ok("a", renew("a", 1))
+            .at(900)
+            .nemesis("end", json!({}))
+    };
+    term(299).is_valid(Failover);
+    term(300).convicts(Failover, "no renewal had been lost", &[7]);
+}
+
+fn renewal() -> deposed_checkers::history::Body {
+    deposed_checkers::history::Body::Invoke(renew("a", 1))
+}

@@ -1,0 +1,158 @@
+use deposed_checkers::history::{Observation, Restored};
+use deposed_checkers::verdict::Check::LeaseLinearizable;
+
+use crate::tale::*;
+
+#[test]
+fn a_lease_is_free_at_its_expiry_and_not_before() {
+    tale()
+        .grants("a", 1, 1, 0)
+        .grants("b", 1, 2, 100)
+        .is_valid(LeaseLinearizable);
+    tale().grants("a", 1, 1, 0).grants("b", 1, 2, 99).convicts(
+        LeaseLinearizable,
+        "held it",
+        &[0, 1],
+    );
+    tale()
+        .grants("a", 1, 1, 0)
+        .renews("a", 1, 50)
+        .grants("b", 1, 2, 149)
+        .convicts(LeaseLinearizable, "until 150000000 ns", &[0, 1, 2]);
+    tale()
+        .grants("a", 1, 1, 0)
+        .releases("a", 1, 10)
+        .grants("b", 1, 2, 10)
+        .is_valid(LeaseLinearizable);
+}
+
+#[test]
+fn one_request_is_granted_once_and_not_refused_afterwards() {
+    let granted = || tale().grants("a", 1, 1, 0);
+    granted().grants("a", 1, 1, 50).is_valid(LeaseLinearizable);
+    granted()
+        .grants("a", 2, 1, 50)
+        .convicts(LeaseLinearizable, "held it", &[0, 1]);
+    granted()
+        .denies("a", 1, 99)
+        .convicts(LeaseLinearizable, "was refused", &[0, 1]);
+    granted().denies("a", 1, 100).is_valid(LeaseLinearizable);
+    granted().denies("a", 2, 50).is_valid(LeaseLinearizable);
+    granted().denies("b", 1, 50).is_valid(LeaseLinearizable);
+    granted()
+        .releases("a", 1, 10)
+        .denies("a", 1, 50)
+        .is_valid(LeaseLinearizable);
+}
+
+#[test]
+fn a_renewal_is_the_live_owners() {
+    let granted = || tale().grants("a", 1, 1, 0);
+    granted()
+        .renews("a", 1, 99)
+        .renews("a", 1, 198)
+        .is_valid(LeaseLinearizable);
+    granted()
+        .renews("a", 1, 100)
+        .convicts(LeaseLinearizable, "had run out", &[0, 1]);
+    granted().releases("a", 1, 10).renews("a", 1, 20).convicts(
+        LeaseLinearizable,
+        "after its release",
+        &[0, 1, 2],
+    );
+    let followed = || granted().grants("a", 2, 2, 150);
+    followed().renews("a", 2, 200).is_valid(LeaseLinearizable);
+    followed()
+        .renews("a", 1, 200)
+        .convicts(LeaseLinearizable, "had followed", &[1, 2]);
+    granted()
+        .grants("b", 1, 2, 150)
+        .renews("a", 2, 200)
+        .convicts(LeaseLinearizable, "had followed", &[1, 2]);
+}
+
+#[test]
+fn a_renewal_never_shortens() {
+    let mut tale = tale()
+        .grants("a", 1, 1, 0)
+        .renews("a", 1, 50)
+        .grants("b", 1, 2, 99);
+    let deposed_checkers::history::Body::Observed(Observation::Renewed(renewed)) =
+        &mut tale.events[1].body
+    else {
+        panic!()
+    };
+    renewed.ttl = 10 * MS;
+    tale.convicts(LeaseLinearizable, "until 100000000 ns", &[0, 2]);
+}
+
+#[test]
+fn a_release_is_the_owners() {
+    let followed = || tale().grants("a", 1, 1, 0).grants("b", 1, 2, 150);
+    followed().releases("b", 2, 160).is_valid(LeaseLinearizable);
+    followed()
+        .releases("a", 1, 160)
+        .convicts(LeaseLinearizable, "was the owner", &[1, 2]);
+    followed()
+        .releases("b", 1, 160)
+        .convicts(LeaseLinearizable, "was the owner", &[1, 2]);
+}
+
+#[test]
+fn a_restart_gives_the_owner_its_whole_ttl() {
+    let back = |clock| tale().grants("a", 1, 1, 0).recovers(1, Some("a"), clock);
+    back(500).renews("a", 1, 599).is_valid(LeaseLinearizable);
+    back(500).grants("b", 1, 2, 600).is_valid(LeaseLinearizable);
+    back(500)
+        .grants("b", 1, 2, 599)
+        .convicts(LeaseLinearizable, "held it", &[0, 1, 2]);
+    back(90).grants("a", 1, 1, 150).is_valid(LeaseLinearizable);
+    back(90)
+        .denies("a", 1, 150)
+        .convicts(LeaseLinearizable, "was refused", &[0, 1, 2]);
+}
+
+#[test]
+fn a_disk_that_forgets_breaks_the_promise_it_made() {
+    let back = |clock| tale().grants("a", 1, 1, 0).recovers(1, None, clock);
+    back(20)
+        .grants("b", 1, 2, 99)
+        .convicts(LeaseLinearizable, "held it", &[0, 2]);
+    back(20).grants("b", 1, 2, 100).is_valid(LeaseLinearizable);
+    // The machine's clock began anew: a had 20 ms left.
+    let anew = || {
+        tale()
+            .grants("a", 1, 1, 0)
+            .denies("b", 1, 80)
+            .grants("b", 9, 2, 100)
+    };
+    anew()
+        .recovers(2, None, 5)
+        .grants("c", 1, 3, 104)
+        .convicts(LeaseLinearizable, "held", &[2, 4]);
+    anew()
+        .recovers(2, None, 5)
+        .grants("c", 1, 3, 105)
+        .is_valid(LeaseLinearizable);
+}
+
+#[test]
+fn an_old_copy_is_its_operators() {
+    let restored = Restored {
+        floor: 9,
+        leases: [].into(),
+        clock: 0,
+    };
+    tale()
+        .grants("a", 1, 1, 0)
+        .saw("store", Observation::Restored(restored))
+        .grants("b", 1, 10, 1)
+        .is_valid(LeaseLinearizable);
+}
+
+#[test]
+fn without_a_store_nothing_is_claimed() {
+    tale()
+        .acquires("a", 1)
+        .claims_nothing(LeaseLinearizable, "no events of a lease store");
+}

@@ -1,0 +1,178 @@
+use deposed_checkers::history::{Answer, Kind, Observation, Restored};
+use deposed_checkers::verdict::Check::TokenMonotonicity;
+use serde_json::json;
+
+use crate::tale::*;
+
+#[test]
+fn a_grant_is_the_token_before_plus_one() {
+    tale()
+        .grants("a", 1, 5, 0)
+        .grants("b", 1, 6, 200)
+        .is_valid(TokenMonotonicity);
+    for token in [4, 5, 7] {
+        tale()
+            .grants("a", 1, 5, 0)
+            .grants("b", 1, token, 200)
+            .convicts(TokenMonotonicity, "after token 5", &[0, 1]);
+    }
+}
+
+#[test]
+fn a_request_answered_again_is_one_grant() {
+    tale()
+        .grants("a", 1, 5, 0)
+        .grants("a", 1, 5, 10)
+        .is_valid(TokenMonotonicity);
+    tale().grants("a", 1, 5, 0).grants("a", 2, 5, 10).convicts(
+        TokenMonotonicity,
+        "after token 5",
+        &[0, 1],
+    );
+}
+
+#[test]
+fn a_restart_may_leave_a_gap_and_not_go_back() {
+    let before = tale().grants("a", 1, 5, 0);
+    before
+        .clone()
+        .recovers(5, Some("a"), 0)
+        .grants("b", 1, 8, 200)
+        .is_valid(TokenMonotonicity);
+    before
+        .clone()
+        .recovers(7, None, 0)
+        .grants("b", 1, 7, 200)
+        .convicts(TokenMonotonicity, "after a restart", &[1, 2]);
+    before.recovers(4, None, 0).grants("b", 1, 5, 200).convicts(
+        TokenMonotonicity,
+        "after a restart",
+        &[0, 1, 2],
+    );
+}
+
+#[test]
+fn a_restored_store_starts_above_its_floor() {
+    let restored = |floor| {
+        Observation::Restored(Restored {
+            floor,
+            leases: [].into(),
+            clock: 0,
+        })
+    };
+    let before = tale().grants("a", 1, 5, 0).saw("store", restored(100));
+    before
+        .clone()
+        .grants("b", 1, 101, 200)
+        .is_valid(TokenMonotonicity);
+    before
+        .grants("b", 1, 100, 200)
+        .convicts(TokenMonotonicity, "after a restart", &[1, 2]);
+    tale()
+        .saw("store", restored(100))
+        .grants("b", 1, 6, 200)
+        .convicts(TokenMonotonicity, "after a restart", &[0, 1]);
+}
+
+#[test]
+fn only_its_holder_uses_a_token() {
+    tale()
+        .acquires("a", 5)
+        .fences("a", 5)
+        .ok("a", release("a", 5))
+        .is_valid(TokenMonotonicity);
+    for op in [
+        fence(6),
+        write(6, 1),
+        read(6),
+        renew("a", 6),
+        release("a", 6),
+    ] {
+        tale()
+            .acquires("a", 5)
+            .ok("a", op.clone())
+            .convicts(TokenMonotonicity, "token 6", &[2]);
+        tale()
+            .grants("a", 0, 5, 0)
+            .acquires("a", 5)
+            .ok("a", op)
+            .convicts(TokenMonotonicity, "token 6", &[3]);
+    }
+    tale()
+        .acquires("a", 5)
+        .acquires("b", 6)
+        .fences("a", 6)
+        .convicts(TokenMonotonicity, "never granted it", &[4]);
+}
+
+#[test]
+fn an_acquire_without_an_answer_may_have_been_granted() {
+    let late = tale()
+        .acquires("a", 5)
+        .times_out("a", acquire("a", 9))
+        .fences("a", 6);
+    late.clone()
+        .writes("a", 6)
+        .ok("a", renew("a", 6))
+        .is_valid(TokenMonotonicity);
+    late.fences("a", 7)
+        .convicts(TokenMonotonicity, "token 7", &[6]);
+}
+
+#[test]
+fn a_restarted_process_does_not_take_up_its_old_token() {
+    let crashed = |node| {
+        tale()
+            .acquires("a", 5)
+            .nemesis("crash", json!({"node": node}))
+    };
+    crashed("b").fences("a", 5).is_valid(TokenMonotonicity);
+    crashed("a")
+        .fences("a", 5)
+        .convicts(TokenMonotonicity, "token 5", &[3]);
+}
+
+#[test]
+fn clients_are_told_rising_tokens_with_gaps() {
+    tale()
+        .acquires("a", 5)
+        .acquires("b", 9)
+        .is_valid(TokenMonotonicity);
+    tale().acquires("a", 5).acquires("b", 4).convicts(
+        TokenMonotonicity,
+        "after token 5",
+        &[1, 2, 3],
+    );
+    // Answers may overtake each other, not share a token.
+    let race = |token| {
+        tale()
+            .invoke("a", acquire("a", 0))
+            .acquires("b", 6)
+            .complete(0, Kind::Ok, Answer::Token(token), None)
+    };
+    race(5).is_valid(TokenMonotonicity);
+    race(6).convicts(TokenMonotonicity, "both granted token 6", &[2, 3]);
+}
+
+#[test]
+fn a_repeated_request_may_be_told_its_token_again() {
+    let again = |request| {
+        tale()
+            .acquires("a", 5)
+            .invoke("a", acquire("a", request))
+            .complete(2, Kind::Ok, Answer::Token(5), None)
+    };
+    again(0).is_valid(TokenMonotonicity);
+    again(1).convicts(TokenMonotonicity, "token 5", &[1, 2, 3]);
+}
+
+#[test]
+fn without_tokens_nothing_is_claimed() {
+    tale()
+        .acquires("a", None)
+        .writes("a", None)
+        .claims_nothing(TokenMonotonicity, "no token");
+    tale()
+        .fences("a", 1)
+        .claims_nothing(TokenMonotonicity, "nobody is granted");
+}

@@ -1,0 +1,148 @@
+use deposed_checkers::verdict::Check::ZombieWrite;
+
+use crate::tale::*;
+
+/// a leads, then b.
+fn two_terms(tokens: bool) -> Tale {
+    let token = |token| tokens.then_some(token);
+    tale().acquires("a", token(1)).acquires("b", token(2))
+}
+
+#[test]
+fn a_deposed_leaders_write_does_not_follow_its_successors() {
+    for tokens in [false, true] {
+        let token = |token| tokens.then_some(token);
+        two_terms(tokens)
+            .writes("a", token(1))
+            .writes("b", token(2))
+            .is_valid(ZombieWrite);
+        for first in [write(token(2), 9), read(token(2))] {
+            two_terms(tokens)
+                .ok("b", first)
+                .writes("a", token(1))
+                .convicts(ZombieWrite, "a write by a, deposed since", &[1, 3, 5, 6, 7]);
+        }
+    }
+    two_terms(true)
+        .fences("b", 2)
+        .writes("a", 1)
+        .convicts(ZombieWrite, "by a", &[1, 3, 5, 6, 7]);
+}
+
+#[test]
+fn what_was_sent_before_may_have_landed_before() {
+    two_terms(false)
+        .invoke("a", write(None, 1))
+        .writes("b", None)
+        .ends_ok(4)
+        .is_valid(ZombieWrite);
+}
+
+#[test]
+fn who_acquires_again_is_deposed_no_more() {
+    two_terms(false)
+        .writes("b", None)
+        .acquires("a", None)
+        .writes("a", None)
+        .is_valid(ZombieWrite);
+    // An acquire without an answer may have been granted.
+    two_terms(false)
+        .writes("b", None)
+        .times_out("a", acquire("a", 9))
+        .writes("a", None)
+        .is_valid(ZombieWrite);
+}
+
+#[test]
+fn answers_out_of_order_tell_nothing() {
+    // a's acquire was sent first and answered last: it may be either's successor.
+    tale()
+        .invoke("a", acquire("a", 0))
+        .acquires("b", None)
+        .ends_ok(0)
+        .writes("a", None)
+        .writes("b", None)
+        .writes("a", None)
+        .is_valid(ZombieWrite);
+}
+
+#[test]
+fn the_nodes_order_is_exact() {
+    // Sent before the successor's first write, landed after it.
+    let late = |first: u64, second: u64| {
+        two_terms(false)
+            .invoke("a", write(None, 1))
+            .invoke("b", write(None, 2))
+            .applies("s", None, first)
+            .applies("s", None, second)
+            .ends_ok(5)
+            .ends_ok(4)
+    };
+    late(1, 2).is_valid(ZombieWrite);
+    late(2, 1).convicts(ZombieWrite, "by a", &[1, 3, 4, 6, 7]);
+}
+
+#[test]
+fn an_abandoned_write_may_yet_land() {
+    two_terms(false)
+        .times_out("a", write(None, 1))
+        .invoke("b", write(None, 2))
+        .applies("s", None, 2)
+        .applies("s", None, 1)
+        .convicts(ZombieWrite, "by a", &[1, 3, 4, 7, 8]);
+}
+
+#[test]
+fn a_write_that_could_be_either_leaders_is_in_doubt() {
+    two_terms(false)
+        .invoke("a", write(None, 1))
+        .invoke("b", write(None, 1))
+        .ok("b", write(None, 2))
+        .applies("s", None, 1)
+        .is_valid(ZombieWrite);
+}
+
+#[test]
+fn a_read_counts_in_the_order_of_a_single_node() {
+    let read_between = |node| {
+        two_terms(false)
+            .invoke("a", write(None, 1))
+            .ok("b", read(None))
+            .applies("s1", None, 1)
+            .invoke("b", write(None, 3))
+            .applies(node, None, 3)
+    };
+    read_between("s1").convicts(ZombieWrite, "by a", &[1, 3, 4, 6, 7]);
+    read_between("s2").is_valid(ZombieWrite);
+}
+
+#[test]
+fn the_stores_order_tells_whose_term_is_later() {
+    // Both acquires were under way at once; b's grant came last.
+    let race = |first: &str, second: &str| {
+        tale()
+            .invoke("a", acquire("a", 1))
+            .invoke("b", acquire("b", 1))
+            .grants(first, 1, 1, 0)
+            .grants(second, 1, 2, 200)
+            .ends_ok(0)
+            .ends_ok(1)
+            .invoke("b", write(None, 1))
+            .applies("s", None, 1)
+            .invoke("a", write(None, 2))
+            .applies("s", None, 2)
+    };
+    race("b", "a").is_valid(ZombieWrite);
+    race("a", "b").convicts(ZombieWrite, "by a", &[4, 5, 7, 8, 9]);
+}
+
+#[test]
+fn without_acquires_nothing_is_claimed() {
+    tale()
+        .applies("s", 2, 1)
+        .applies("s", 1, 1)
+        .claims_nothing(ZombieWrite, "no acquire");
+    tale()
+        .acquires("a", 1)
+        .claims_nothing(ZombieWrite, "no write");
+}

@@ -1,0 +1,293 @@
+//! `token-monotonicity`: tokens rise, and only their holders use them.
+//!
+//! Convicted, per lease: a grant that is not the token before plus one; after
+//! the store came back (`recovered`, `restored`), a grant that is not above all
+//! that was found and all that had been granted; and a call that carries a token
+//! that was never granted to its holder. A repeated answer (same holder, request
+//! and token as the grant in force) is one grant, not two.
+//!
+//! Without `granted` events the acquires answered ok stand in for them. Gaps are
+//! then allowed (an acquire without an answer may have been granted), an answer is
+//! compared with those that came before its request was first sent, and two
+//! requests may not share a token.
+
+use std::collections::BTreeMap;
+
+use crate::grants::{Grants, Side};
+use crate::history::{
+    Acquire, Answer, Body, Event, Granted, Kind, Name, Observation, Op, RecoveredLease, Token,
+};
+use crate::judge::{Checker, Step};
+use crate::verdict::{Evidence, Verdict};
+
+pub(crate) struct TokenMonotonicity {
+    grants: Grants,
+    node: NodeSide,
+    client: ClientSide,
+}
+
+impl TokenMonotonicity {
+    pub fn new() -> Self {
+        TokenMonotonicity {
+            grants: Grants::default(),
+            node: NodeSide::default(),
+            client: ClientSide::default(),
+        }
+    }
+}
+
+impl Checker for TokenMonotonicity {
+    fn see(&mut self, step: &Step<'_>) {
+        self.grants.see(step);
+        let event = step.event;
+        match &event.body {
+            Body::Invoke(Op::Acquire(op)) => self.client.invoked(event, op),
+            Body::Invoke(op) => {
+                let Some(token) = op.token() else { return };
+                for (side, found) in [
+                    (Side::Node, &mut self.node.found),
+                    (Side::Client, &mut self.client.found),
+                ] {
+                    if found.is_none() && !self.grants.own(side, &event.process, op, token) {
+                        *found = Some(never_granted(event, op, token));
+                    }
+                }
+            }
+            Body::Complete(_, answer) => {
+                let Some(invoked) = step.invoked else { return };
+                let Op::Acquire(op) = &invoked.op else { return };
+                let token = match *answer {
+                    Answer::Token(token) if event.kind == Kind::Ok => Some(token),
+                    _ => None,
+                };
+                self.client.completed(event, invoked.index, op, token);
+            }
+            Body::Observed(Observation::Granted(granted)) => {
+                self.node.granted(event, granted);
+            }
+            Body::Observed(Observation::StoreRecovered(found)) => {
+                self.node.came_back(event, &found.leases, 0);
+            }
+            Body::Observed(Observation::Restored(found)) => {
+                self.node.came_back(event, &found.leases, found.floor);
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&self) -> bool {
+        // The client side alone does not decide: `granted` events may follow.
+        self.grants.granted_seen && self.node.found.is_some()
+    }
+
+    fn verdict(self: Box<Self>) -> Verdict {
+        if !self.grants.any_token {
+            return Verdict::NotClaimed("no token in this history".to_owned());
+        }
+        if !self.grants.any_grant {
+            return Verdict::NotClaimed("nobody is granted a token in this history".to_owned());
+        }
+        let found = match self.grants.granted_seen {
+            true => self.node.found,
+            false => self.client.found,
+        };
+        found.map_or(Verdict::Valid, Verdict::Violated)
+    }
+}
+
+fn never_granted(event: &Event, op: &Op, token: Token) -> Evidence {
+    let who = op.holder().unwrap_or(&event.process);
+    Evidence::new(
+        format!(
+            "a {} with token {token} by {who}, which was never granted it",
+            op.f().name()
+        ),
+        [],
+        event.index,
+        format!("a token that {who} was granted"),
+    )
+}
+
+/// The grants as the store recorded them.
+#[derive(Default)]
+struct NodeSide {
+    leases: BTreeMap<Name, Counter>,
+    /// The least every counter may have been found at, and where it was recorded.
+    floor: Option<(Token, u64)>,
+    found: Option<Evidence>,
+}
+
+struct Counter {
+    /// The highest token granted or found, and the event that shows it.
+    highest: (Token, u64),
+    holder: Name,
+    request: u64,
+    /// Where the store came back since the last grant.
+    back: Option<u64>,
+}
+
+impl NodeSide {
+    fn granted(&mut self, event: &Event, granted: &Granted) {
+        let Some(token) = granted.token else { return };
+        let Some(counter) = self.leases.get_mut(&granted.lease) else {
+            if let Some((floor, shown)) = self.floor.filter(|(floor, _)| token <= *floor) {
+                self.found
+                    .get_or_insert_with(|| not_above(event, token, floor, shown, None));
+            }
+            let counter = Counter {
+                highest: (token, event.index),
+                holder: granted.holder.clone(),
+                request: granted.request,
+                back: None,
+            };
+            self.leases.insert(granted.lease.clone(), counter);
+            return;
+        };
+        let (highest, shown) = counter.highest;
+        let again = token == highest
+            && counter.holder == granted.holder
+            && counter.request == granted.request;
+        if again {
+            return;
+        }
+        let evidence = match counter.back {
+            Some(back) if token <= highest => {
+                Some(not_above(event, token, highest, shown, Some(back)))
+            }
+            Some(_) => None,
+            None if highest.checked_add(1) == Some(token) => None,
+            None => Some(Evidence::new(
+                format!("token {token} was granted after token {highest}"),
+                [shown],
+                event.index,
+                format!("token {}", u128::from(highest) + 1),
+            )),
+        };
+        if self.found.is_none() {
+            self.found = evidence;
+        }
+        counter.highest = (token.max(highest), event.index);
+        counter.holder = granted.holder.clone();
+        counter.request = granted.request;
+        counter.back = None;
+    }
+
+    fn came_back(&mut self, event: &Event, leases: &BTreeMap<Name, RecoveredLease>, floor: Token) {
+        for counter in self.leases.values_mut() {
+            counter.back = Some(event.index);
+            if floor > counter.highest.0 {
+                counter.highest = (floor, event.index);
+                counter.holder = Name::default();
+            }
+        }
+        if floor > 0 {
+            self.floor = Some((floor, event.index));
+        }
+        for (lease, found) in leases {
+            let counter = self.leases.entry(lease.clone()).or_insert_with(|| Counter {
+                highest: (floor, event.index),
+                holder: Name::default(),
+                request: 0,
+                back: Some(event.index),
+            });
+            if found.counter > counter.highest.0 {
+                counter.highest = (found.counter, event.index);
+                counter.holder = Name::default();
+            }
+        }
+    }
+}
+
+fn not_above(
+    event: &Event,
+    token: Token,
+    highest: Token,
+    shown: u64,
+    back: Option<u64>,
+) -> Evidence {
+    Evidence::new(
+        format!("after a restart token {token} was granted, and {highest} had been before"),
+        [shown].into_iter().chain(back),
+        event.index,
+        format!("a token above {highest}"),
+    )
+}
+
+/// The grants as clients were told of them.
+#[derive(Default)]
+struct ClientSide {
+    leases: BTreeMap<Name, Told>,
+    found: Option<Evidence>,
+}
+
+#[derive(Default)]
+struct Told {
+    /// The highest token answered, and the answer.
+    highest: Option<(Token, u64)>,
+    /// Open acquires, by their invoke: what had been answered when their request was first sent.
+    open: BTreeMap<u64, Option<(Token, u64)>>,
+    /// Each process's newest request, and what had been answered when it was first sent.
+    requests: BTreeMap<Name, (Name, u64, Option<(Token, u64)>)>,
+    /// Tokens answered while an acquire that is still open was open: whose, and the answer.
+    recent: BTreeMap<Token, (Name, u64, u64)>,
+}
+
+impl ClientSide {
+    fn invoked(&mut self, event: &Event, op: &Acquire) {
+        let told = self.leases.entry(op.lease.clone()).or_default();
+        let before = match told.requests.get(&event.process) {
+            // The same request again: an answer may be of its first try.
+            Some((holder, request, before)) if *holder == op.holder && *request == op.request => {
+                *before
+            }
+            _ => told.highest,
+        };
+        told.requests.insert(
+            event.process.clone(),
+            (op.holder.clone(), op.request, before),
+        );
+        told.open.insert(event.index, before);
+    }
+
+    fn completed(&mut self, event: &Event, invoke: u64, op: &Acquire, token: Option<Token>) {
+        let told = self.leases.entry(op.lease.clone()).or_default();
+        let before = told.open.remove(&invoke).flatten();
+        if let Some(token) = token {
+            if let Some((highest, shown)) = before.filter(|(highest, _)| token <= *highest) {
+                let evidence = Evidence::new(
+                    format!(
+                        "{} was granted token {token} by a request sent after token {highest} \
+                         had been granted",
+                        op.holder
+                    ),
+                    [shown, invoke],
+                    event.index,
+                    format!("a token above {highest}"),
+                );
+                self.found.get_or_insert(evidence);
+            }
+            let mine = (op.holder.clone(), op.request, event.index);
+            let (holder, request, shown) = told.recent.entry(token).or_insert(mine);
+            if *holder != op.holder || *request != op.request {
+                let evidence = Evidence::new(
+                    format!("{holder} and {} were both granted token {token}", op.holder),
+                    [*shown],
+                    event.index,
+                    "a token of its own",
+                );
+                self.found.get_or_insert(evidence);
+            }
+            if told.highest.is_none_or(|(highest, _)| token > highest) {
+                told.highest = Some((token, event.index));
+            }
+        }
+        // What was answered before the oldest open acquire, `before` covers.
+        match told.open.keys().next() {
+            None => told.recent.clear(),
+            Some(oldest) if told.recent.len() > 32 => {
+                told.recent.retain(|_, (_, _, shown)| *shown > *oldest);
+            }
+            Some(_) => {}
+        }
+    }
+}

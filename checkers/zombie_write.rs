@@ -1,0 +1,419 @@
+//! `zombie-write`: no write or delete of a deposed leader lands after its
+//! successor's first completed fence, read or write.
+//!
+//! Needs no tokens. An operation belongs to its process's latest grant (an acquire
+//! answered ok) before its invoke. Of two grants the later is the one that the
+//! store recorded later, or, where it recorded none, the one whose acquire was
+//! sent after the other had been answered; of others nothing is claimed. Nor is it
+//! of an operation sent while an acquire of its process may have been granted
+//! without an answer.
+//!
+//! Node side, convicted when `applied` is recorded: in that storage node's order;
+//! the call behind it is the one of the same lease, token, seq, key and value, and
+//! must not be in doubt. Client side: an acknowledged operation that was invoked
+//! after the successor's operation had been acknowledged.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use crate::grants::process_of;
+use crate::history::{Applied, Body, Event, F, Kind, Name, Observation, Op, Token};
+use crate::judge::{Checker, Invoked, Step};
+use crate::verdict::{Evidence, Verdict};
+
+/// A grant, by the events that show it.
+#[derive(Clone, Copy)]
+struct Grant {
+    invoke: u64,
+    complete: u64,
+    /// The store's `granted`.
+    granted: Option<u64>,
+    token: Option<Token>,
+}
+
+impl Grant {
+    fn later_than(&self, other: &Grant) -> bool {
+        match (self.granted, other.granted) {
+            (Some(mine), Some(its)) => mine > its,
+            _ => self.invoke > other.complete,
+        }
+    }
+}
+
+/// The grants under which something landed: enough of them to tell whether one
+/// was later than a given grant.
+#[derive(Default)]
+struct Marks {
+    last_granted: Option<(Grant, u64)>,
+    last_invoked: Option<(Grant, u64)>,
+}
+
+impl Marks {
+    fn add(&mut self, grant: Grant, event: u64) {
+        let later = |mark: Option<(Grant, u64)>, of: fn(&Grant) -> Option<u64>| {
+            mark.is_none_or(|(marked, _)| of(&grant) > of(&marked))
+        };
+        if later(self.last_granted, |grant| grant.granted) {
+            self.last_granted = Some((grant, event));
+        }
+        if later(self.last_invoked, |grant| Some(grant.invoke)) {
+            self.last_invoked = Some((grant, event));
+        }
+    }
+
+    fn later_than(&self, grant: &Grant) -> Option<(Grant, u64)> {
+        let marks = [self.last_granted, self.last_invoked].into_iter().flatten();
+        marks
+            .into_iter()
+            .find(|(marked, _)| marked.later_than(grant))
+    }
+}
+
+/// A call that may land.
+struct Pending {
+    invoke: u64,
+    process: Name,
+    /// None when it cannot be told.
+    grant: Option<Grant>,
+    value: Option<Value>,
+    /// Its outcome is indefinite: it is nobody's open call any more.
+    abandoned: bool,
+}
+
+/// What a call and the node's account of it have in common, but for the value.
+type Landing = (F, Name, Option<Token>, Option<u64>, Name);
+
+#[derive(Default)]
+pub(crate) struct ZombieWrite {
+    /// By (process, lease).
+    candidates: BTreeMap<(Name, Name), Candidate>,
+    pending: HashMap<Landing, Vec<Pending>>,
+    /// What landed first, by (storage node, lease).
+    landed: BTreeMap<(Name, Name), Marks>,
+    /// What was acknowledged first, by lease.
+    acknowledged: BTreeMap<Name, Marks>,
+    /// Open calls of which the client side knows that they belong to a deposed
+    /// leader, and open calls that may mark a successor, by their invoke.
+    open: BTreeMap<u64, (Grant, Option<(Grant, u64)>)>,
+    storage_nodes: BTreeSet<Name>,
+    any_work: bool,
+    any_grant: bool,
+    found_in_node_order: Option<Evidence>,
+    found_after_answer: Option<Evidence>,
+    found_by_client: Option<Evidence>,
+}
+
+#[derive(Default)]
+struct Candidate {
+    latest: Option<Grant>,
+    /// Acquires since then that may have been granted.
+    unanswered: usize,
+    /// The newest `granted`: holder, request, event.
+    granted: Option<(Name, u64, u64)>,
+}
+
+impl Candidate {
+    /// The grant that a call invoked now belongs to, on either side.
+    fn grant(&self) -> (Option<Grant>, Option<Grant>) {
+        let client = self.latest.filter(|_| self.unanswered == 0);
+        let known = |grant: &Grant| match (grant.granted, &self.granted) {
+            (Some(mine), Some((_, _, newest))) => mine == *newest,
+            _ => false,
+        };
+        (client, client.or(self.latest.filter(known)))
+    }
+}
+
+impl ZombieWrite {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn invoked(&mut self, event: &Event, op: &Op) {
+        let key = (event.process.clone(), op.lease().clone());
+        if let Op::Acquire(_) = op {
+            self.candidates.entry(key).or_default().unanswered += 1;
+            return;
+        }
+        let Some(landing) = landing(op) else { return };
+        let candidate = self.candidates.get(&key);
+        let (client, node) = candidate.map_or((None, None), Candidate::grant);
+        if let Some(grant) = client {
+            let deposed = match op {
+                Op::Write(_) | Op::Delete(_) => self
+                    .acknowledged
+                    .get(op.lease())
+                    .and_then(|marks| marks.later_than(&grant)),
+                _ => None,
+            };
+            self.open.insert(event.index, (grant, deposed));
+        }
+        if let Op::Read(_) = op {
+            return;
+        }
+        let value = match op {
+            Op::Write(op) => Some(op.value.clone()),
+            _ => None,
+        };
+        let pending = Pending {
+            invoke: event.index,
+            process: event.process.clone(),
+            grant: node,
+            value,
+            abandoned: false,
+        };
+        self.pending.entry(landing).or_default().push(pending);
+    }
+
+    fn completed(&mut self, event: &Event, invoked: &Invoked) {
+        if let Op::Acquire(_) = invoked.op {
+            return self.acquired(event, invoked);
+        }
+        let Some(landing) = landing(&invoked.op) else {
+            return;
+        };
+        if let Some(pending) = self.pending.get_mut(&landing) {
+            match event.kind {
+                Kind::Info => pending
+                    .iter_mut()
+                    .filter(|pending| pending.invoke == invoked.index)
+                    .for_each(|pending| pending.abandoned = true),
+                _ => pending.retain(|pending| pending.invoke != invoked.index),
+            }
+            if pending.is_empty() {
+                self.pending.remove(&landing);
+            }
+        }
+        let Some((grant, deposed)) = self.open.remove(&invoked.index) else {
+            return;
+        };
+        if event.kind != Kind::Ok {
+            return;
+        }
+        if let Some((successor, mark)) = deposed
+            && self.found_by_client.is_none()
+        {
+            let what = &invoked.op;
+            let evidence = zombie(
+                what.f(),
+                &event.process,
+                grant,
+                successor,
+                mark,
+                invoked.index,
+                event.index,
+            );
+            self.found_by_client = Some(evidence);
+        }
+        if under(&grant, invoked.op.token()) {
+            let marks = self
+                .acknowledged
+                .entry(invoked.op.lease().clone())
+                .or_default();
+            marks.add(grant, event.index);
+        }
+    }
+
+    fn acquired(&mut self, event: &Event, invoked: &Invoked) {
+        let Op::Acquire(op) = &invoked.op else { return };
+        let key = (event.process.clone(), op.lease.clone());
+        let candidate = self.candidates.entry(key).or_default();
+        match event.kind {
+            Kind::Info | Kind::Invoke => {}
+            Kind::Fail => candidate.unanswered = candidate.unanswered.saturating_sub(1),
+            Kind::Ok => {
+                self.any_grant = true;
+                let granted = candidate.granted.as_ref();
+                let granted = granted
+                    .filter(|(holder, request, _)| *holder == op.holder && *request == op.request)
+                    .map(|(_, _, event)| *event);
+                let token = match event.body {
+                    Body::Complete(_, crate::history::Answer::Token(token)) => Some(token),
+                    _ => None,
+                };
+                let grant = Grant {
+                    invoke: invoked.index,
+                    complete: event.index,
+                    granted,
+                    token,
+                };
+                candidate.unanswered = 0;
+                candidate.latest = Some(grant);
+            }
+        }
+    }
+
+    /// A storage node took a call.
+    fn land(&mut self, event: &Event, landing: &Landing, value: Option<&Value>) {
+        if landing.0 != F::Fence && !self.storage_nodes.contains(&event.process) {
+            self.storage_nodes.insert(event.process.clone());
+        }
+        let Some(pending) = self.pending.get_mut(landing) else {
+            return;
+        };
+        let same = |pending: &Pending| pending.value.as_ref() == value;
+        let mut matching = pending.iter().filter(|pending| same(pending));
+        let Some(first) = matching.next() else { return };
+        let alone = matching.next().is_none();
+        let lease = &landing.1;
+        let marks = self
+            .landed
+            .entry((event.process.clone(), lease.clone()))
+            .or_default();
+        if landing.0 != F::Fence {
+            let convict = |marks: &Marks| {
+                let mut zombies = pending
+                    .iter()
+                    .filter(|pending| same(pending))
+                    .map(|pending| {
+                        pending
+                            .grant
+                            .and_then(|grant| Some((pending, grant, marks.later_than(&grant)?)))
+                    });
+                // Any of them may be the one that landed.
+                let (pending, grant, (successor, mark)) = zombies.next()??;
+                if zombies.any(|other| other.is_none()) {
+                    return None;
+                }
+                let invoke = pending.invoke;
+                Some(zombie(
+                    landing.0,
+                    &pending.process,
+                    grant,
+                    successor,
+                    mark,
+                    invoke,
+                    event.index,
+                ))
+            };
+            if self.found_in_node_order.is_none() {
+                self.found_in_node_order = convict(marks);
+            }
+            if self.found_after_answer.is_none() {
+                self.found_after_answer = self.acknowledged.get(lease).and_then(convict);
+            }
+        }
+        if alone {
+            let (invoke, abandoned) = (first.invoke, first.abandoned);
+            if let Some(grant) = first.grant
+                && under(&grant, landing.2)
+            {
+                marks.add(grant, event.index);
+            }
+            if abandoned {
+                pending.retain(|pending| pending.invoke != invoke);
+                if pending.is_empty() {
+                    self.pending.remove(landing);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a call that carries this token is made under the grant: with the
+/// grant's token, or with none where there are none.
+fn under(grant: &Grant, token: Option<Token>) -> bool {
+    grant.token.is_none() || grant.token == token
+}
+
+fn landing(op: &Op) -> Option<Landing> {
+    let (token, lease) = (op.token(), op.lease().clone());
+    Some(match op {
+        Op::Fence(_) => (F::Fence, lease, token, None, Name::default()),
+        Op::Write(op) => (F::Write, lease, token, op.seq, op.key.clone()),
+        Op::Delete(op) => (F::Delete, lease, token, op.seq, op.key.clone()),
+        Op::Read(op) => (F::Read, lease, token, None, op.key.clone()),
+        Op::Acquire(_) | Op::Renew(_) | Op::Release(_) => return None,
+    })
+}
+
+fn zombie(
+    f: F,
+    process: &Name,
+    grant: Grant,
+    successor: Grant,
+    mark: u64,
+    invoke: u64,
+    culprit: u64,
+) -> Evidence {
+    Evidence::new(
+        format!(
+            "a {} by {process}, deposed since, landed after its successor's first operation",
+            f.name()
+        ),
+        [grant.complete, successor.complete, mark, invoke],
+        culprit,
+        "refused, the lease had passed on",
+    )
+}
+
+impl Checker for ZombieWrite {
+    fn see(&mut self, step: &Step<'_>) {
+        let event = step.event;
+        match &event.body {
+            Body::Invoke(op) => {
+                self.any_work |= matches!(op, Op::Write(_) | Op::Delete(_));
+                self.invoked(event, op);
+            }
+            Body::Complete(..) => {
+                let Some(invoked) = step.invoked else { return };
+                self.completed(event, invoked);
+            }
+            Body::Observed(Observation::Granted(granted)) => {
+                let process = process_of(&granted.holder).into();
+                let key = (process, granted.lease.clone());
+                let newest = (granted.holder.clone(), granted.request, event.index);
+                self.candidates.entry(key).or_default().granted = Some(newest);
+            }
+            Body::Observed(Observation::Applied(applied)) => {
+                let Applied {
+                    f,
+                    lease,
+                    token,
+                    seq,
+                    key,
+                    value,
+                } = applied;
+                let landing = (*f, lease.clone(), *token, *seq, key.clone());
+                let null = (*f == F::Write).then_some(&Value::Null);
+                self.land(event, &landing, value.as_ref().or(null));
+            }
+            Body::Observed(Observation::Fenced(fenced)) => {
+                let landing = (
+                    F::Fence,
+                    fenced.lease.clone(),
+                    Some(fenced.token),
+                    None,
+                    Name::default(),
+                );
+                self.land(event, &landing, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&self) -> bool {
+        self.found_in_node_order.is_some()
+    }
+
+    fn verdict(self: Box<Self>) -> Verdict {
+        let by_answers = match self.storage_nodes.len() {
+            // One node's order is the order of all: an answer came after its operation.
+            1 => self.found_after_answer,
+            // Each replica has an order of its own; what was acknowledged binds them all.
+            _ => self.found_by_client,
+        };
+        let found = [self.found_in_node_order, by_answers].into_iter().flatten();
+        match found.min_by_key(|found| found.culprit) {
+            Some(evidence) => Verdict::Violated(evidence),
+            None if !self.any_grant => {
+                Verdict::NotClaimed("no acquire answered ok in this history".to_owned())
+            }
+            None if !self.any_work => {
+                Verdict::NotClaimed("no write or delete in this history".to_owned())
+            }
+            None => Verdict::Valid,
+        }
+    }
+}
