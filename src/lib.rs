@@ -2,6 +2,7 @@
 
 pub use deposed_checkers as checkers;
 
+pub mod campaign;
 pub mod clock;
 pub mod disk;
 pub mod fault;
