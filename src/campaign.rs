@@ -118,13 +118,7 @@ impl Campaign<'_> {
     fn one<'w>(&self, workload: &'w Workload, seed: u64) -> Result<Run<'w>, String> {
         let header = Header::of(workload, seed, self.system.name(), self.flaw);
         header.validate()?;
-        // A panic outside the nodes' tasks is the harness's own: it fails this run only.
-        let ran = catch_unwind(AssertUnwindSafe(|| run::run(&header, self.system)));
-        let outcome = match ran {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(gave_up)) => broken(header, format!("the simulation gave up: {gave_up}")),
-            Err(panic) => broken(header, format!("the run panicked: {}", message(&*panic))),
-        };
+        let outcome = outcome(&header, self.system);
         let mut run = Run {
             workload,
             seed,
@@ -157,10 +151,21 @@ fn in_order<T>(
     Ok(())
 }
 
+/// Runs a header that is [valid](Header::validate). What goes wrong with the run as a
+/// whole fails it and nothing else.
+pub fn outcome(header: &Header, system: &Arc<dyn System>) -> Outcome {
+    // A panic outside the nodes' tasks is the harness's own.
+    match catch_unwind(AssertUnwindSafe(|| run::run(header, system))) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(gave_up)) => broken(header, format!("the simulation gave up: {gave_up}")),
+        Err(panic) => broken(header, format!("the run panicked: {}", message(&*panic))),
+    }
+}
+
 /// A run without a history.
-fn broken(header: Header, defect: String) -> Outcome {
+fn broken(header: &Header, defect: String) -> Outcome {
     Outcome {
-        header,
+        header: header.clone(),
         history: Vec::new(),
         verdicts: Verdicts(Vec::new()),
         marks: Default::default(),

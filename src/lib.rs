@@ -3,6 +3,7 @@
 pub use deposed_checkers as checkers;
 
 pub mod campaign;
+pub mod cli;
 pub mod clock;
 pub mod disk;
 pub mod fault;

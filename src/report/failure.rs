@@ -99,7 +99,7 @@ impl Exhibit {
             sentence,
             culprit,
             expected,
-            ..
+            events,
         } = self.evidence;
         let mut rows = self.rows;
         let processes: BTreeSet<Name> = rows.iter().map(|row| row.process.clone()).collect();
@@ -129,7 +129,12 @@ impl Exhibit {
             }
             printable(line.trim_end())
         });
-        let lines: Vec<String> = lines.collect();
+        let mut lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            let indices = events.iter().map(u64::to_string);
+            let indices: Vec<String> = indices.collect();
+            lines.push(format!("     events {}", indices.join(", ")));
+        }
         let sentence = printable(&sentence);
         format!("  {}: {sentence}\n\n{}\n", self.check, lines.join("\n"))
     }

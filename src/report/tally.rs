@@ -63,6 +63,11 @@ impl<'w> Tally<'w> {
         self.workload
     }
 
+    /// How many seeds were run.
+    pub fn seeds(&self) -> u64 {
+        self.seeds
+    }
+
     /// Adds a run.
     pub fn add(&mut self, run: &Run<'_>) {
         let outcome = &run.outcome;

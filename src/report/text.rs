@@ -112,7 +112,7 @@ pub(super) fn printable(text: &str) -> String {
 }
 
 /// So many of a thing: `1 seed`, `20 seeds`.
-pub(super) fn counted(count: u64, thing: &str) -> String {
+pub fn counted(count: u64, thing: &str) -> String {
     match count {
         1 => format!("1 {thing}"),
         count => format!("{count} {thing}s"),
