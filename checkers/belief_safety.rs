@@ -173,11 +173,11 @@ impl Checker for BeliefSafety {
                         && (follow.token.is_none() || follow.token == belief.token)
                 });
             }
-            Body::Observed(Observation::Granted(granted)) => {
-                if self.stores.get(&granted.lease) != Some(&event.process) {
-                    self.stores
-                        .insert(granted.lease.clone(), event.process.clone());
-                }
+            Body::Observed(Observation::Granted(granted))
+                if self.stores.get(&granted.lease) != Some(&event.process) =>
+            {
+                self.stores
+                    .insert(granted.lease.clone(), event.process.clone());
             }
             Body::Nemesis(f, fault) => {
                 self.rates.see(event);

@@ -6,13 +6,14 @@
 //! nodes: a write, delete or fence that was acknowledged, though invoked after a
 //! higher token's fence, write or delete had been acknowledged. Both are judged
 //! where both are recorded: replicas promise the first each and the second
-//! together. A write that repeats a (token, seq) of its process is left out of the
-//! second: storage may repeat the first try's answer.
+//! together. A retry (a seq that its process invoked before under that token) is left
+//! out of the second: storage may repeat the first try's answer.
 
 use std::collections::BTreeMap;
 
 use crate::history::{Body, Event, F, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Step};
+use crate::retries::Retries;
 use crate::verdict::{Evidence, Verdict};
 
 #[derive(Default)]
@@ -23,8 +24,7 @@ pub(crate) struct StorageSafety {
     acknowledged: BTreeMap<Name, (Token, u64)>,
     /// Open calls below an acknowledged token, by their invoke.
     doomed: BTreeMap<u64, (Token, u64)>,
-    /// The newest token and the highest seq invoked under it, by (process, lease).
-    newest: BTreeMap<(Name, Name), (Token, u64)>,
+    retries: Retries,
     judged: bool,
     found: Option<Evidence>,
 }
@@ -49,21 +49,9 @@ impl StorageSafety {
 
     fn invoked(&mut self, event: &Event, op: &Op) {
         let Some(token) = op.token() else { return };
-        let seq = match op {
-            Op::Write(op) => op.seq,
-            Op::Delete(op) => op.seq,
-            Op::Fence(_) => None,
-            _ => return,
-        };
-        if let Some(seq) = seq {
-            let key = (event.process.clone(), op.lease().clone());
-            let before = self.newest.insert(key.clone(), (token, seq));
-            if let Some((_, highest)) = before.filter(|(newest, _)| *newest == token)
-                && seq <= highest
-            {
-                self.newest.insert(key, (token, highest));
-                return;
-            }
+        if !matches!(op, Op::Write(_) | Op::Delete(_) | Op::Fence(_)) || self.retries.see(event, op)
+        {
+            return;
         }
         if let Some(above) = self.acknowledged_above(op.lease(), token) {
             self.doomed.insert(event.index, above);

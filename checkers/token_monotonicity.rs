@@ -220,14 +220,17 @@ struct ClientSide {
     found: Option<Evidence>,
 }
 
+/// The highest token answered by some point, and the answer.
+type Answered = Option<(Token, u64)>;
+
 #[derive(Default)]
 struct Told {
     /// The highest token answered, and the answer.
-    highest: Option<(Token, u64)>,
+    highest: Answered,
     /// Open acquires, by their invoke: what had been answered when their request was first sent.
-    open: BTreeMap<u64, Option<(Token, u64)>>,
+    open: BTreeMap<u64, Answered>,
     /// Each process's newest request, and what had been answered when it was first sent.
-    requests: BTreeMap<Name, (Name, u64, Option<(Token, u64)>)>,
+    requests: BTreeMap<Name, (Name, u64, Answered)>,
     /// Tokens answered while an acquire that is still open was open: whose, and the answer.
     recent: BTreeMap<Token, (Name, u64, u64)>,
 }

@@ -11,7 +11,7 @@
 //! Node side, convicted when `applied` is recorded: in that storage node's order;
 //! the call behind it is the one of the same lease, token, seq, key and value, and
 //! must not be in doubt. Client side: an acknowledged operation that was invoked
-//! after the successor's operation had been acknowledged.
+//! after the successor's operation had been acknowledged, and is no retry.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::grants::process_of;
 use crate::history::{Applied, Body, Event, F, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
+use crate::retries::Retries;
 use crate::verdict::{Evidence, Verdict};
 
 /// A grant, by the events that show it.
@@ -97,6 +98,9 @@ pub(crate) struct ZombieWrite {
     /// leader, and open calls that may mark a successor, by their invoke.
     open: BTreeMap<u64, (Grant, Option<(Grant, u64)>)>,
     storage_nodes: BTreeSet<Name>,
+    /// Something landed that could be one of several calls.
+    in_doubt: bool,
+    retries: Retries,
     any_work: bool,
     any_grant: bool,
     found_in_node_order: Option<Evidence>,
@@ -137,11 +141,12 @@ impl ZombieWrite {
             return;
         }
         let Some(landing) = landing(op) else { return };
+        let retry = self.retries.see(event, op);
         let candidate = self.candidates.get(&key);
         let (client, node) = candidate.map_or((None, None), Candidate::grant);
         if let Some(grant) = client {
             let deposed = match op {
-                Op::Write(_) | Op::Delete(_) => self
+                Op::Write(_) | Op::Delete(_) if !retry => self
                     .acknowledged
                     .get(op.lease())
                     .and_then(|marks| marks.later_than(&grant)),
@@ -256,6 +261,7 @@ impl ZombieWrite {
         let mut matching = pending.iter().filter(|pending| same(pending));
         let Some(first) = matching.next() else { return };
         let alone = matching.next().is_none();
+        self.in_doubt |= !alone;
         let lease = &landing.1;
         let marks = self
             .landed
@@ -398,13 +404,14 @@ impl Checker for ZombieWrite {
     }
 
     fn verdict(self: Box<Self>) -> Verdict {
-        let by_answers = match self.storage_nodes.len() {
-            // One node's order is the order of all: an answer came after its operation.
-            1 => self.found_after_answer,
-            // Each replica has an order of its own; what was acknowledged binds them all.
-            _ => self.found_by_client,
-        };
-        let found = [self.found_in_node_order, by_answers].into_iter().flatten();
+        let one_node = self.storage_nodes.len() == 1;
+        // One node's order is the order of all: an answer came after its operation.
+        let after_answer = self.found_after_answer.filter(|_| one_node);
+        // Each replica has an order of its own; what was acknowledged binds them all.
+        let by_client = self.found_by_client.filter(|_| !one_node || self.in_doubt);
+        let found = [self.found_in_node_order, after_answer, by_client]
+            .into_iter()
+            .flatten();
         match found.min_by_key(|found| found.culprit) {
             Some(evidence) => Verdict::Violated(evidence),
             None if !self.any_grant => {

@@ -13,6 +13,7 @@ pub mod mark;
 pub mod nemesis;
 pub mod net;
 pub mod node;
+pub mod prelude;
 pub mod recorder;
 pub mod report;
 pub mod rng;

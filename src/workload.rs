@@ -115,12 +115,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// One lease, one key, about twelve updates a ttl.
+    /// One lease, one key, about seven updates a ttl.
     pub fn for_ttl(ttl: Nanos) -> Self {
         Self {
             leases: 1,
             keys: 1,
-            write_every: ttl / 25,
+            write_every: ttl / 12,
             delete_one_in: 0,
             resign_every: None,
         }

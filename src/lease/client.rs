@@ -3,72 +3,8 @@
 use deposed_checkers::history::{Nanos, Token};
 
 use super::config::{LeaseConfig, PPB, part};
+use super::message::{Reply, Request};
 use crate::flaw::{Flaw, Planted};
-
-/// What a client wants sent to the store. Lease and holder are the sender's to add.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// Ask for the lease. A retry carries the same id.
-    Acquire {
-        /// Rises within a client, by one.
-        request: u64,
-        /// How long the lease should last.
-        ttl: Nanos,
-    },
-    /// Extend the lease. Each try has its own id.
-    Renew {
-        /// The term's token.
-        token: Token,
-        /// Rises within a client, by one.
-        attempt: u64,
-        /// How long the lease should last from when this is applied.
-        ttl: Nanos,
-    },
-    /// Give the lease back.
-    Release {
-        /// The token of the term that is over.
-        token: Token,
-    },
-}
-
-/// What came back. Answers may come in any order, late, twice or never.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    /// The acquire was granted.
-    Granted {
-        /// The acquire's id.
-        request: u64,
-        /// The new term's token.
-        token: Token,
-    },
-    /// The acquire was refused.
-    AcquireDenied {
-        /// The acquire's id.
-        request: u64,
-        /// After how long it may succeed, if the store knows.
-        retry_after: Option<Nanos>,
-    },
-    /// The renewal was applied.
-    Renewed {
-        /// The try's id.
-        attempt: u64,
-    },
-    /// The renewal was refused: the term is over.
-    RenewDenied {
-        /// The try's id.
-        attempt: u64,
-    },
-    /// The release was applied, now or before.
-    Released {
-        /// The token it carried.
-        token: Token,
-    },
-    /// The release was refused: the lease had another owner already.
-    ReleaseDenied {
-        /// The token it carried.
-        token: Token,
-    },
-}
 
 /// Why and until when a client believes that it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -512,7 +448,10 @@ impl LeaseClient {
             counts = self.span_from(now);
         }
         let (standing, renew_at) = match now < counts.until {
-            true => (Standing::Believed(counts), self.renewal_due(counts)),
+            true => (
+                Standing::Believed(counts),
+                counts.until.saturating_sub(self.due_before_end()),
+            ),
             false => (
                 Standing::Unproven {
                     until: self.span_from(now).until,
@@ -533,7 +472,7 @@ impl LeaseClient {
             .planted
             .has(Flaw::CountFromReply)
             .then(|| self.span_from(now));
-        let lead_time = self.window().saturating_sub(self.config.renew_after());
+        let due_before_end = self.due_before_end();
         let State::Term(term) = &mut self.state else {
             return;
         };
@@ -544,11 +483,12 @@ impl LeaseClient {
         term.tries.retain(|tried| tried.attempt > attempt);
         match &mut term.standing {
             Standing::Believed(span) if span.until >= counts.until => {}
-            Standing::Unproven { .. } if now >= counts.until => {}
+            // The term is not over and ends no later than this window does, as every
+            // try is sent within it: the window is not over either.
             standing => *standing = Standing::Believed(counts),
         }
         // A newer try in flight keeps its time to be answered.
-        let due = counts.until.saturating_sub(lead_time);
+        let due = counts.until.saturating_sub(due_before_end);
         term.renew_at = if term.tries.is_empty() {
             due
         } else {
@@ -556,12 +496,10 @@ impl LeaseClient {
         };
     }
 
-    /// When a renewal is due for a belief: told from the window's end, since its
-    /// beginning may lie before time 0.
-    fn renewal_due(&self, counts: Span) -> Nanos {
-        counts
-            .until
-            .saturating_sub(self.window().saturating_sub(self.config.renew_after()))
+    /// How long before a window's end its renewal is due. Told from the end, since
+    /// the beginning may lie before time 0.
+    fn due_before_end(&self) -> Nanos {
+        self.window().saturating_sub(self.config.renew_after())
     }
 
     fn span_from(&self, sent: Nanos) -> Span {
@@ -624,3 +562,10 @@ impl Term {
         }
     }
 }
+
+#[cfg(all(test, feature = "flaws"))]
+mod flaws;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;

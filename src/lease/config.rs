@@ -40,8 +40,8 @@ impl LeaseConfig {
             safety_margin: ttl / 100,
             renew_fraction_ppb: 333_333_333,
             try_timeout: 0,
-            backoff_min: ttl / 50,
-            backoff_max: ttl / 8,
+            backoff_min: ttl / 8,
+            backoff_max: ttl / 4,
             lock_delay: 0,
         };
         config.try_timeout = config.safe_window() / 6;
@@ -133,4 +133,122 @@ pub enum ConfigError {
         /// The longest.
         max: Nanos,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn config() -> LeaseConfig {
+        LeaseConfig::for_ttl(10 * SECOND)
+    }
+
+    #[test]
+    fn the_safe_window_is_the_ttl_less_drift_and_margin() {
+        assert_eq!(config().safe_window(), 9_800_000_000);
+        let exact = LeaseConfig {
+            max_drift_ppb: 0,
+            safety_margin: 0,
+            ..config()
+        };
+        assert_eq!(exact.safe_window(), exact.ttl);
+        let odd = LeaseConfig {
+            ttl: 999,
+            max_drift_ppb: 1,
+            safety_margin: 0,
+            ..config()
+        };
+        assert_eq!(odd.safe_window(), 998, "rounded down, to the safe side");
+    }
+
+    #[test]
+    fn a_margin_or_drift_above_the_ttl_leaves_nothing_and_never_wraps() {
+        let margin = LeaseConfig {
+            safety_margin: u64::MAX,
+            ..config()
+        };
+        let drift = LeaseConfig {
+            max_drift_ppb: u64::MAX,
+            ..config()
+        };
+        for config in [margin, drift] {
+            assert_eq!(config.safe_window(), 0);
+            assert_eq!(config.validate(), Err(ConfigError::NoWindow));
+        }
+        let longest = LeaseConfig {
+            ttl: u64::MAX,
+            safety_margin: 0,
+            max_drift_ppb: 0,
+            ..config()
+        };
+        assert_eq!(longest.safe_window(), u64::MAX);
+    }
+
+    #[test]
+    fn the_defaults_are_valid_from_a_microsecond_to_a_year() {
+        let mut ttl = 1_000;
+        while ttl < 365 * 86_400 * SECOND {
+            assert_eq!(LeaseConfig::for_ttl(ttl).validate(), Ok(()), "ttl {ttl}");
+            ttl = ttl * 7 / 5;
+        }
+    }
+
+    #[test]
+    fn a_third_try_must_fit_the_window() {
+        let tight = config().safe_window() - config().renew_after();
+        let fits = LeaseConfig {
+            try_timeout: (tight - 1) / 3,
+            ..config()
+        };
+        assert_eq!(fits.validate(), Ok(()));
+        let spills = LeaseConfig {
+            try_timeout: tight / 3 + 1,
+            ..config()
+        };
+        assert!(matches!(
+            spills.validate(),
+            Err(ConfigError::TryTooLong { .. })
+        ));
+    }
+
+    #[test]
+    fn a_renewal_must_be_due_within_the_window() {
+        for renew_fraction_ppb in [0, PPB, u64::MAX] {
+            let config = LeaseConfig {
+                renew_fraction_ppb,
+                ..config()
+            };
+            assert_eq!(
+                config.validate(),
+                Err(ConfigError::RenewFraction(renew_fraction_ppb))
+            );
+        }
+    }
+
+    #[test]
+    fn pauses_must_be_above_zero_and_in_order() {
+        let config = config();
+        let never = LeaseConfig {
+            try_timeout: 0,
+            ..config.clone()
+        };
+        assert_eq!(never.validate(), Err(ConfigError::NoTryTimeout));
+        let none = LeaseConfig {
+            backoff_min: 0,
+            ..config.clone()
+        };
+        let turned = LeaseConfig {
+            backoff_min: 2,
+            backoff_max: 1,
+            ..config
+        };
+        for config in [none, turned] {
+            assert!(matches!(
+                config.validate(),
+                Err(ConfigError::Backoff { .. })
+            ));
+        }
+    }
 }

@@ -31,10 +31,12 @@
 
 mod client;
 mod config;
+mod message;
+mod record;
 mod store;
 
-pub use client::{Belief, LeaseClient, Reply, Request};
+pub use client::{Belief, LeaseClient};
 pub use config::{ConfigError, LeaseConfig, PPB};
-pub use store::{
-    Denial, Extension, Grant, Holding, LeaseRecord, LeaseStore, OwnerRecord, Release, StoreLimits,
-};
+pub use message::{Denial, Extension, Grant, Release, Reply, Request};
+pub use record::{LeaseRecord, OwnerRecord, Restoration};
+pub use store::{Holding, LeaseStore, StoreLimits};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use deposed_checkers::history::{Name, Nanos, Token};
 use serde::{Deserialize, Serialize};
 
+use super::message::{Denial, Extension, Grant, Release};
+use super::record::{LeaseRecord, OwnerRecord, Restoration};
 use crate::flaw::{Flaw, Planted};
 
 /// What a store accepts, and its lock-delay.
@@ -43,6 +45,10 @@ pub struct LeaseStore {
     limits: StoreLimits,
     planted: Planted,
     leases: BTreeMap<Name, Lease>,
+    /// No token up to here is granted. 0 unless restored.
+    floor: Token,
+    /// Before this instant nothing is granted. 0 unless restored.
+    closed_until: Nanos,
 }
 
 /// One lease, granted at least once.
@@ -63,63 +69,6 @@ struct Owner {
     free_at: Nanos,
 }
 
-/// What must be durable of one lease.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct LeaseRecord {
-    /// The highest token ever granted.
-    pub counter: Token,
-    /// The last owner, also when its time is over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<OwnerRecord>,
-    /// The last owner gave the lease back.
-    #[serde(default)]
-    pub released: bool,
-}
-
-/// What must be durable of a lease's last owner.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct OwnerRecord {
-    /// Who.
-    pub holder: Name,
-    /// The acquire that was granted.
-    pub request: u64,
-    /// The token it was granted under.
-    pub token: Token,
-    /// The longest ttl granted or renewed in this term, so that re-arming it after
-    /// a restart never ends before what was promised.
-    pub ttl: Nanos,
-    /// The lock-delay that follows should it expire.
-    #[serde(default)]
-    pub lock_delay: Nanos,
-}
-
-/// A granted acquire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Grant {
-    /// The term's fencing token.
-    pub token: Token,
-    /// How long the term lasts from when it was *first* granted, unless renewed.
-    pub ttl: Nanos,
-    /// False: the same answer again, and nothing changed.
-    pub fresh: bool,
-}
-
-/// A granted renewal: the lease now lasts at least `ttl` from when it was applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Extension {
-    /// As asked for.
-    pub ttl: Nanos,
-    /// The recorded ttl grew: the record must become durable before the answer.
-    pub durable_changed: bool,
-}
-
-/// A granted release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Release {
-    /// False: it had been released before, and nothing changed.
-    pub fresh: bool,
-}
-
 /// Who holds a lease right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding<'a> {
@@ -131,55 +80,6 @@ pub struct Holding<'a> {
     pub expiry: Nanos,
 }
 
-/// Why the store refused. Nothing changed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Denial {
-    /// Somebody has the lease, the asking holder itself perhaps, or its lock-delay runs.
-    #[error("the lease is held for another {remaining} ns")]
-    Held {
-        /// Until a new owner is possible, on the store's clock, if nobody renews.
-        remaining: Nanos,
-    },
-    /// The holder has since made a later request, or has released what this one got.
-    #[error("the request is older than what its holder did since")]
-    Superseded,
-    /// Another holder, another token, or nobody: not the recorded owner.
-    #[error("not the lease's owner")]
-    NotOwner,
-    /// The recorded owner, but its time is over.
-    #[error("the lease has expired")]
-    Expired,
-    /// The store does not grant such a ttl.
-    #[error("the ttl must lie between {min} ns and {max} ns")]
-    TtlOutOfBounds {
-        /// The shortest.
-        min: Nanos,
-        /// The longest.
-        max: Nanos,
-    },
-    /// The lease's or the holder's name is empty or too long.
-    #[error("a name is empty or too long")]
-    BadName,
-    /// The lease's last token, `u64::MAX`, has been granted.
-    #[error("the lease has no tokens left")]
-    TokensSpent,
-}
-
-impl Denial {
-    /// The error's name in a history and on the wire.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Denial::Held { .. } => "held",
-            Denial::Superseded => "superseded",
-            Denial::NotOwner => "not-owner",
-            Denial::Expired => "expired",
-            Denial::TtlOutOfBounds { .. } => "ttl-out-of-bounds",
-            Denial::BadName => "bad-name",
-            Denial::TokensSpent => "tokens-spent",
-        }
-    }
-}
-
 impl LeaseStore {
     /// A store that never granted anything.
     pub fn new(limits: StoreLimits, planted: Planted) -> Self {
@@ -187,6 +87,8 @@ impl LeaseStore {
             limits,
             planted,
             leases: BTreeMap::new(),
+            floor: 0,
+            closed_until: 0,
         }
     }
 
@@ -215,6 +117,63 @@ impl LeaseStore {
             limits,
             planted,
             leases,
+            floor: 0,
+            closed_until: 0,
+        }
+    }
+
+    /// A store that comes back with an *old* copy of what it had made durable.
+    ///
+    /// What it granted after the copy was made is lost, so the operator supplies a
+    /// `floor`, at least the highest token any lease ever had, above which every
+    /// lease goes on. Whom the copy names as owner may have been replaced, and
+    /// whoever replaced it may still believe, on a lease that the copy does not even
+    /// name: no recorded owner is taken over, and nothing is granted for the longest
+    /// ttl and the lock-delay. All records and the [`restoration`](Self::restoration)
+    /// must be durable before the first answer.
+    pub fn restore(
+        limits: StoreLimits,
+        planted: Planted,
+        records: BTreeMap<Name, LeaseRecord>,
+        floor: Token,
+        now: Nanos,
+    ) -> Self {
+        let raised = |record: LeaseRecord| Lease {
+            counter: record.counter.max(floor),
+            owner: None,
+        };
+        let leases = records
+            .into_iter()
+            .map(|(name, record)| (name, raised(record)))
+            .collect();
+        let closed_for = limits.max_ttl.saturating_add(limits.lock_delay);
+        let mut store = Self {
+            limits,
+            planted,
+            leases,
+            floor: 0,
+            closed_until: 0,
+        };
+        store.resume_restoration(Restoration { floor, closed_for }, now);
+        store
+    }
+
+    /// What must be durable, beside the records, of a store that was once restored.
+    pub fn restoration(&self, now: Nanos) -> Restoration {
+        let whole = self.limits.max_ttl.saturating_add(self.limits.lock_delay);
+        Restoration {
+            floor: self.floor,
+            closed_for: if now < self.closed_until { whole } else { 0 },
+        }
+    }
+
+    /// Takes up a restoration after a further restart, on a store just recovered.
+    pub fn resume_restoration(&mut self, restoration: Restoration, now: Nanos) {
+        self.floor = self.floor.max(restoration.floor);
+        if restoration.closed_for > 0 {
+            self.closed_until = self
+                .closed_until
+                .max(now.saturating_add(restoration.closed_for));
         }
     }
 
@@ -244,9 +203,10 @@ impl LeaseStore {
         self.check_name(holder)?;
         self.check_ttl(ttl)?;
         let planted = self.planted;
-        let mut token = 1;
+        let mut last = self.floor;
+        let mut token = None;
         if let Some(found) = self.leases.get_mut(lease) {
-            let counter = found.counter;
+            last = last.max(found.counter);
             if let Some(owner) = &mut found.owner {
                 let own = owner.record.holder == *holder;
                 if own && request < owner.record.request {
@@ -273,16 +233,20 @@ impl LeaseStore {
                     });
                 }
             }
-            token = counter.checked_add(1).ok_or(Denial::TokensSpent)?;
-            if planted.has(Flaw::SameHolderSameToken)
-                && let Some(old) = found
+            if planted.has(Flaw::SameHolderSameToken) {
+                let old = found
                     .owner
                     .as_ref()
-                    .filter(|old| old.record.holder == *holder)
-            {
-                token = old.record.token;
+                    .filter(|old| old.record.holder == *holder);
+                token = old.map(|old| old.record.token);
             }
         }
+        if now < self.closed_until {
+            return Err(Denial::Held {
+                remaining: self.closed_until - now,
+            });
+        }
+        let token = token.or(last.checked_add(1)).ok_or(Denial::TokensSpent)?;
         let record = OwnerRecord {
             holder: holder.clone(),
             request,
@@ -395,6 +359,7 @@ impl LeaseStore {
     /// are equal, so that a search of all states meets each once.
     pub fn rebased(&self, now: Nanos) -> Self {
         let mut store = self.clone();
+        store.closed_until = store.closed_until.saturating_sub(now);
         for owner in store
             .leases
             .values_mut()
@@ -491,3 +456,10 @@ impl Owner {
 fn same_name(a: &Name, b: &Name) -> bool {
     a.split('#').next() == b.split('#').next()
 }
+
+#[cfg(all(test, feature = "flaws"))]
+mod flaws;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

@@ -68,18 +68,31 @@ async fn converse(
     mut connection: Connection,
     service: &Mutex<impl Service>,
 ) -> std::io::Result<()> {
+    // One timer a connection, looked at when it fires, not one a request.
+    let idle_at = |last: Nanos| last.saturating_add(IDLE_LIMIT);
+    let mut last_request = node.now();
+    let mut idle = node.clock().sleep_until(idle_at(last_request));
     loop {
-        let request = match node
-            .timeout(IDLE_LIMIT, connection.receive::<Request>())
-            .await
-        {
-            Some(Ok(Some(request))) => request,
-            Some(Ok(None)) | None => return Ok(()),
-            Some(Err(error)) => {
+        let received = tokio::select! {
+            biased;
+            received = connection.receive::<Request>() => received,
+            () = &mut idle => {
+                if node.now() >= idle_at(last_request) {
+                    return Ok(());
+                }
+                idle = node.clock().sleep_until(idle_at(last_request));
+                continue;
+            }
+        };
+        let request = match received {
+            Ok(Some(request)) => request,
+            Ok(None) => return Ok(()),
+            Err(error) => {
                 refuse(&mut connection, &error).await;
                 return Ok(());
             }
         };
+        last_request = node.now();
         let answer = service.lock().await.answer(request).await?;
         let sent = match answer {
             Some(reply) => connection.send(&reply).await,

@@ -24,6 +24,23 @@ pub const TERMS_KEPT: usize = 8;
 /// What [`record`](Self::record) returns must become durable, all of it together,
 /// before the answer that changed it leaves; [`recover`](Self::recover) takes it
 /// back. Memory is bounded by the keys and leases, not by the history.
+///
+/// ```
+/// use deposed::flaw::Planted;
+/// use deposed::storage::{FencedStorage, Refusal};
+///
+/// let (lease, key) = ("leader".into(), "k".into());
+/// let mut storage = FencedStorage::new(Planted::NONE);
+/// storage.fence(&lease, 7)?;
+/// storage.write(&lease, 7, 1, &key, "of the leader".into())?;
+///
+/// // The leader is paused; another is elected, under token 8, and fences.
+/// storage.fence(&lease, 8)?;
+/// let zombie = storage.write(&lease, 7, 2, &key, "of the zombie".into());
+/// assert!(matches!(zombie, Err(Refusal::StaleToken { presented: 7, seen: 8, .. })));
+/// assert_eq!(storage.read(&lease, &key).unwrap(), "of the leader");
+/// # Ok::<(), Refusal>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FencedStorage {
     planted: Planted,
@@ -301,3 +318,10 @@ impl ShardRecord {
         }
     }
 }
+
+#[cfg(all(test, feature = "flaws"))]
+mod flaws;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,18 @@ fn what_was_sent_before_may_have_landed_before() {
 }
 
 #[test]
+fn a_retry_may_be_told_its_first_answer() {
+    let retried = |seq| {
+        two_terms(false)
+            .times_out("a", write(None, 1))
+            .writes("b", None)
+            .ok("a", write(None, seq))
+    };
+    retried(1).is_valid(ZombieWrite);
+    retried(2).convicts(ZombieWrite, "by a", &[1, 3, 7, 8, 9]);
+}
+
+#[test]
 fn who_acquires_again_is_deposed_no_more() {
     two_terms(false)
         .writes("b", None)

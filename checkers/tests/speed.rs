@@ -1,0 +1,112 @@
+//! How long a million operations take from file to verdicts. A figure, not a test:
+//! `cargo test -p deposed-checkers --release --test speed -- --ignored --nocapture`
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::time::Instant;
+
+use deposed_checkers::history::*;
+use deposed_checkers::judge::Judge;
+use deposed_checkers::reader;
+use deposed_checkers::verdict::Verdict;
+use deposed_checkers::writer::Writer;
+use serde_json::json;
+
+const OPERATIONS: u64 = 1_000_000;
+
+/// Terms of a hundred operations by five clients in turn, node events left out.
+fn write_history(path: &std::path::Path) {
+    let header = json!({"deposed": 1, "lease": {"ttl": 1_000_000_000u64}});
+    let header = serde_json::from_value(header).unwrap();
+    let mut writer = Writer::new(BufWriter::new(File::create(path).unwrap()), &header).unwrap();
+    let (mut index, lease): (u64, Name) = (0, "leader".into());
+    for call in 0..OPERATIONS {
+        let (token, place) = (call / 100 + 1, call % 100);
+        let process: Name = format!("client-{}", token % 5).into();
+        let (lease, holder) = (lease.clone(), format!("{process}#1").into());
+        let (key, read): (Name, _) = (format!("key-{}", call % 17).into(), Some(token));
+        let (op, answer) = match place {
+            0 => (
+                Op::Acquire(Acquire {
+                    lease,
+                    holder,
+                    request: token,
+                    ttl: 1_000_000_000,
+                }),
+                Answer::Token(token),
+            ),
+            1 => (Op::Fence(Fence { lease, token }), Answer::None),
+            _ if call % 10 == 0 => (
+                Op::Renew(Renew {
+                    lease,
+                    holder,
+                    token: read,
+                    attempt: call,
+                    ttl: 1_000_000_000,
+                }),
+                Answer::None,
+            ),
+            _ if call % 2 == 0 => (
+                Op::Read(Read {
+                    lease,
+                    token: read,
+                    key,
+                }),
+                Answer::Value(json!(call)),
+            ),
+            _ => (
+                Op::Write(Write {
+                    lease,
+                    token: read,
+                    seq: Some(place),
+                    key,
+                    value: json!(call),
+                }),
+                Answer::None,
+            ),
+        };
+        let completion = Body::Complete(op.f(), answer);
+        for (kind, body) in [(Kind::Invoke, Body::Invoke(op)), (Kind::Ok, completion)] {
+            let (time, process) = (index * 1_000_000, process.clone());
+            let event = Event {
+                index,
+                time,
+                process,
+                kind,
+                call: Some(call),
+                body,
+                error: None,
+            };
+            writer.write(&event).unwrap();
+            index += 1;
+        }
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+#[ignore = "a figure, not a test"]
+fn a_million_operations() {
+    let path = std::env::temp_dir().join(format!("deposed-speed-{}.jsonl", std::process::id()));
+    write_history(&path);
+    let start = Instant::now();
+    let (_, events) = reader::open(&path).unwrap();
+    let read = events.map(Result::unwrap).count();
+    let reading = start.elapsed();
+    let start = Instant::now();
+    let (header, events) = reader::open(&path).unwrap();
+    let mut judge = Judge::new(&header);
+    events.for_each(|event| judge.see(&event.unwrap()));
+    let verdicts = judge.finish();
+    println!(
+        "{read} lines: read in {reading:?}, read and judged in {:?}",
+        start.elapsed()
+    );
+    std::fs::remove_file(&path).unwrap();
+    for (check, verdict) in verdicts.0 {
+        assert!(
+            matches!(verdict, Verdict::Valid | Verdict::NotClaimed(_)),
+            "{check}: {verdict:?}"
+        );
+    }
+}
