@@ -2,6 +2,8 @@
 
 pub use deposed_checkers as checkers;
 
+pub mod campaign;
+pub mod cli;
 pub mod clock;
 pub mod disk;
 pub mod fault;
