@@ -2,6 +2,8 @@
 
 pub use deposed_checkers as checkers;
 
+pub mod campaign;
+pub mod cli;
 pub mod clock;
 pub mod disk;
 pub mod fault;
@@ -11,6 +13,7 @@ pub mod mark;
 pub mod nemesis;
 pub mod net;
 pub mod node;
+pub mod prelude;
 pub mod recorder;
 pub mod report;
 pub mod rng;

@@ -13,6 +13,8 @@ use crate::run::Header;
 /// Something that a history shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
+    /// A leader's write was acknowledged.
+    Wrote,
     /// A lease went to another holder.
     LeaderChanged,
     /// A lease went to another holder because it ran out.
@@ -56,6 +58,7 @@ impl Mark {
     /// What was (or was not) seen: "a leader changed".
     pub fn story(self) -> &'static str {
         match self {
+            Mark::Wrote => "a leader wrote",
             Mark::LeaderChanged => "a leader changed",
             Mark::TakenOverAfterExpiry => "a lease was taken over after it ran out",
             Mark::TakenOverAfterRelease => "a lease was taken over after its leader resigned",
@@ -92,7 +95,7 @@ pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet
             _ => {}
         }
     }
-    let mut marks = seer.marks;
+    let mut marks = std::mem::take(&mut seer.marks);
     let rates: BTreeSet<_> = header
         .cluster
         .node_names()
@@ -102,8 +105,11 @@ pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet
     if rates.len() > 1 {
         marks.insert(Mark::ClocksApart);
     }
-    // Belief safety is given up only for an overlap that the clocks excuse.
-    if let Some(Verdict::NotClaimed(_)) = verdicts.of(Check::BeliefSafety) {
+    // Where beliefs are recorded, belief safety is given up only for an overlap that
+    // the clocks excuse.
+    if let Some(Verdict::NotClaimed(_)) = verdicts.of(Check::BeliefSafety)
+        && seer.believed
+    {
         marks.insert(Mark::OverlapBeyondTheBound);
     }
     marks
@@ -112,6 +118,7 @@ pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet
 #[derive(Default)]
 struct Seer {
     marks: BTreeSet<Mark>,
+    believed: bool,
     holders: BTreeMap<Name, (Name, bool)>,
     /// By process and lease: token and end of its last recorded belief.
     beliefs: BTreeMap<(Name, Name), (Option<Token>, Nanos)>,
@@ -177,6 +184,7 @@ impl Seer {
     fn observed(&mut self, event: &Event, observation: &Observation) {
         match observation {
             Observation::Lead(lead) => {
+                self.believed = true;
                 let key = (event.process.clone(), lead.lease.clone());
                 let begun = self
                     .beliefs
@@ -290,6 +298,7 @@ impl Seer {
                     self.marks.insert(Mark::OutlivedTwoLostRenewals);
                 }
             }
+            (F::Write, Kind::Ok) => drop(self.marks.insert(Mark::Wrote)),
             (F::Fence, Kind::Ok) => {
                 if let Some(term) = self.fencing.remove(&call) {
                     self.idle.remove(&term);

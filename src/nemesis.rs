@@ -21,6 +21,8 @@ pub struct Nemesis {
     pub faults: (u32, u32),
     /// See [`Nemesis::faults`].
     pub per: u32,
+    /// Whether the second half of each slot stays free of faults drawn by time.
+    pub spaced: bool,
     /// What they are drawn from.
     pub choices: Vec<Choice>,
 }
@@ -66,6 +68,7 @@ impl Nemesis {
         Self {
             faults: (least, most),
             per: 1,
+            spaced: false,
             choices,
         }
     }
@@ -75,7 +78,17 @@ impl Nemesis {
         Self {
             faults: (1, 1),
             per: ttls,
+            spaced: false,
             choices,
+        }
+    }
+
+    /// One fault in so many ttls, and at least half of that between two (of those
+    /// drawn by time): for stories about what a single fault may not do.
+    pub fn spaced(ttls: u32, choices: Vec<Choice>) -> Self {
+        Self {
+            spaced: true,
+            ..Self::one_in(ttls, choices)
         }
     }
 
@@ -104,7 +117,7 @@ impl Nemesis {
         for slot in 0..chaos.div_ceil(span) {
             let count = draw.rng.random_range(self.faults.0..=self.faults.1);
             let from = slot * span;
-            let to = (from + span).min(chaos);
+            let to = (from + if self.spaced { span / 2 } else { span }).min(chaos);
             // A sixth of the slots strike all at once.
             let burst = self.per == 1 && draw.rng.random_ratio(1, 6);
             let centre = draw.rng.random_range(from..to);
@@ -273,6 +286,29 @@ impl Choice {
     }
 }
 
+/// Every kind of frame that our own system sends: requests, then replies.
+pub const FRAMES: [&str; 14] = [
+    "acquire",
+    "renew",
+    "release",
+    "fence",
+    "write",
+    "delete",
+    "read",
+    "acquire-reply",
+    "renew-reply",
+    "release-reply",
+    "fence-reply",
+    "write-reply",
+    "delete-reply",
+    "read-reply",
+];
+
+/// The same choice for each kind of frame: `each_kind(lose)`.
+pub fn each_kind(make: fn(&str) -> Choice) -> Vec<Choice> {
+    FRAMES.into_iter().map(make).collect()
+}
+
 /// No message between two parties.
 pub fn partition(a: Target, b: Target) -> Choice {
     Choice::new(Fault::Partition { a, b, length: 0 })
@@ -384,4 +420,45 @@ pub fn rate(target: Target) -> Choice {
 /// A step of the wall clock, up to four ttls either way.
 pub fn step(target: Target) -> Choice {
     Choice::new(Fault::Step { target, by: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        node::frame::{Reply, Request},
+        rng::stream,
+        workload::{MS, SECOND},
+    };
+
+    #[test]
+    fn spaced_faults_never_add_up() {
+        let lease = LeaseConfig::for_ttl(100 * MS);
+        let nemesis = Nemesis::spaced(2, vec![lose("renew")]);
+        let schedule = nemesis.draw(&mut stream(7, "schedule", 0), &lease, MS, 10 * SECOND);
+        let times = schedule.iter().map(|injection| match injection.when {
+            Trigger::At(at) => at,
+            Trigger::On { .. } => panic!("nothing to aim at"),
+        });
+        let times: Vec<_> = times.collect();
+        assert_eq!(times.len(), 50);
+        assert!(times.windows(2).all(|two| two[1] - two[0] > 100 * MS));
+    }
+
+    /// A message rule for a kind that nobody sends would strike nothing.
+    #[test]
+    fn every_kind_of_frame_is_one_that_is_sent() {
+        for kind in FRAMES {
+            let frame = json!({"kind": kind});
+            let error = match kind.ends_with("-reply") {
+                true => serde_json::from_value::<Reply>(frame).map(drop),
+                false => serde_json::from_value::<Request>(frame).map(drop),
+            };
+            // All have an id, so that only an unknown kind is told apart by its error.
+            let error = error.expect_err("an id is missing").to_string();
+            assert_eq!(error, "missing field `id`", "{kind}");
+        }
+    }
 }

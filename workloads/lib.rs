@@ -1,1 +1,51 @@
-//! workloads
+//! The fault workloads: one file each, plain data, and the list that makes each of
+//! them a `#[test]`, a name for `deposed run`, and a row of the README's table.
+//!
+//! To add one, write its file and add a line to the list below. Tests are named
+//! with underscores, as Rust wants it: `cargo test gc_pause`, but
+//! `deposed run gc-pause`. A filter with a hyphen would match no test and look like
+//! a pass; `tests/names.rs` fails instead and says what to type.
+
+use deposed::workload::Workload;
+
+macro_rules! workloads {
+    ($($name:ident,)+) => {
+        $(pub mod $name;)+
+
+        /// Every workload, in the order of the README's table.
+        pub fn all() -> Vec<Workload> {
+            vec![$($name::workload()),+]
+        }
+
+        $(
+            #[cfg(test)]
+            #[test]
+            fn $name() {
+                check::holds(&$name::workload());
+            }
+        )+
+    };
+}
+
+workloads![
+    calm,
+    steady_leader,
+    gc_pause,
+    slow_network,
+    lossy_network,
+    duplicates,
+    partition_leader,
+    partition_one_way,
+    clock_drift,
+    clock_drift_beyond,
+    clock_offset,
+    write_before_fence,
+    fence_unavailable,
+    resign,
+    store_restart,
+    many_leases,
+    chaos,
+];
+
+#[cfg(test)]
+mod check;

@@ -118,7 +118,11 @@ impl Term<'_> {
         false
     }
 
+    /// A fence is work in hand like any other: the release must not overtake it.
     async fn try_fence(&mut self) -> Step {
+        let Some(_in_hand) = self.leadership.begin_work() else {
+            return Step::Failed;
+        };
         let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
         let op = Op::Fence(Fence {
             lease: lease.clone(),

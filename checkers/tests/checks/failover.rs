@@ -172,6 +172,20 @@ fn a_term_that_ends_otherwise_is_not_judged() {
 }
 
 #[test]
+fn a_window_that_was_spent_on_retries_of_the_acquire_is_not_judged() {
+    let granted_at = |ms| {
+        let term = tale()
+            .acquires("a", 1)
+            .at(ms)
+            .leads_counting_from(0, "a", 1, 99)
+            .ok("a", renew("a", 1));
+        ends_in_calm(term)
+    };
+    granted_at(10).convicts(Failover, "no renewal had been lost", &[2]);
+    granted_at(11).is_valid(Failover);
+}
+
+#[test]
 fn calm_is_quiet_again() {
     let term = |began| {
         tale()

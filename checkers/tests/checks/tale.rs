@@ -142,8 +142,20 @@ impl Tale {
     }
 
     pub fn leads(self, process: &str, token: Token, until: impl Into<Option<u64>>) -> Self {
+        let sent = self.now / MS;
+        self.leads_counting_from(sent, process, token, until)
+    }
+
+    /// A belief that counts from a send of before.
+    pub fn leads_counting_from(
+        self,
+        sent: u64,
+        process: &str,
+        token: Token,
+        until: impl Into<Option<u64>>,
+    ) -> Self {
         let until = until.into().map(|ms| ms * MS);
-        let (lease, holder, sent) = ("leader".into(), holder(process), Some(self.now));
+        let (lease, holder, sent) = ("leader".into(), holder(process), Some(sent * MS));
         let lead = Lead {
             lease,
             holder,

@@ -1,0 +1,325 @@
+//! Many runs, in parallel: one simulation a thread, results in the order of the plan
+//! whatever the number of threads.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    iter::Sum,
+    num::NonZero,
+    ops::{Add, ControlFlow, RangeInclusive},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+use deposed_checkers::{
+    history::{Body, Event, F, Kind, Name, Observation},
+    verdict::{Verdict, Verdicts},
+};
+
+use crate::{
+    flaw::Flaw,
+    report::{self, shelf::Shelf, tally::Standing},
+    run::{self, Header, Outcome},
+    system::System,
+    workload::Workload,
+};
+
+/// What is to be run: workloads, each over its seeds.
+pub type Plan<'w> = [(&'w Workload, RangeInclusive<u64>)];
+
+/// How a plan is run.
+pub struct Campaign<'a> {
+    /// On which system.
+    pub system: &'a Arc<dyn System>,
+    /// With which planted flaw.
+    pub flaw: Option<Flaw>,
+    /// On how many threads.
+    pub jobs: NonZero<usize>,
+    /// Whether runs that passed keep their histories, too.
+    pub keep: bool,
+    /// Once true, no further run begins.
+    pub stop: &'a AtomicBool,
+    /// Called after each run, on the thread that ran it.
+    pub progress: &'a (dyn Fn() + Sync),
+}
+
+/// One run of a campaign.
+pub struct Run<'w> {
+    /// Of which workload.
+    pub workload: &'w Workload,
+    /// Under which seed.
+    pub seed: u64,
+    /// What its history shows, in numbers.
+    pub counts: Counts,
+    /// What came of it. The history of a run that passed is empty unless
+    /// [`Campaign::keep`] is set.
+    pub outcome: Outcome,
+}
+
+impl Run<'_> {
+    /// Whether there is something to look into: a failure, or a check undecided.
+    pub fn is_worth_a_look(&self) -> bool {
+        let unknown = |verdict: &Verdict| matches!(verdict, Verdict::Unknown(_));
+        self.outcome.failed() || self.outcome.verdicts.0.iter().any(|(_, v)| unknown(v))
+    }
+}
+
+impl Campaign<'_> {
+    /// Runs a plan. `each` is shown every run, on the calling thread, by workload and
+    /// then by seed, as soon as all before it are done; when it breaks off, or after a
+    /// stop, the runs in hand are finished and none is begun.
+    ///
+    /// # Errors
+    /// A header that cannot be run. A run that goes wrong is not an error but a
+    /// failed run.
+    pub fn run<'w>(
+        &self,
+        plan: &Plan<'w>,
+        mut each: impl FnMut(Run<'w>) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        let queue = plan.iter().flat_map(|(workload, seeds)| {
+            let workload: &'w Workload = workload;
+            seeds.clone().map(move |seed| (workload, seed))
+        });
+        let queue = Mutex::new(queue.enumerate());
+        let enough = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // Bounded, so that histories do not pile up behind a slow reader.
+            let (done, runs) = mpsc::sync_channel(self.jobs.get());
+            for _ in 0..self.jobs.get() {
+                let (done, queue, enough) = (done.clone(), &queue, &enough);
+                scope.spawn(move || {
+                    while !self.stop.load(Ordering::Relaxed) && !enough.load(Ordering::Relaxed) {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some((place, (workload, seed))) = next else {
+                            return;
+                        };
+                        let run = self.one(workload, seed);
+                        (self.progress)();
+                        if done.send((place, run)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(done);
+            let result = in_order(runs, |run| Ok(each(run?)));
+            enough.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+
+    fn one<'w>(&self, workload: &'w Workload, seed: u64) -> Result<Run<'w>, String> {
+        let header = Header::of(workload, seed, self.system.name(), self.flaw);
+        header.validate()?;
+        let outcome = outcome(&header, self.system);
+        let mut run = Run {
+            workload,
+            seed,
+            counts: Counts::of(&outcome.history),
+            outcome,
+        };
+        if !self.keep && !run.is_worth_a_look() {
+            run.outcome.history = Vec::new();
+        }
+        Ok(run)
+    }
+}
+
+/// Shows what comes in any order in the order of its places.
+fn in_order<T>(
+    incoming: mpsc::Receiver<(usize, T)>,
+    mut show: impl FnMut(T) -> Result<ControlFlow<()>, String>,
+) -> Result<(), String> {
+    let mut waiting = BTreeMap::new();
+    let mut next = 0;
+    for (place, item) in incoming {
+        waiting.insert(place, item);
+        while let Some(item) = waiting.remove(&next) {
+            if show(item)?.is_break() {
+                return Ok(());
+            }
+            next += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a header that is [valid](Header::validate). What goes wrong with the run as a
+/// whole fails it and nothing else.
+pub fn outcome(header: &Header, system: &Arc<dyn System>) -> Outcome {
+    // A panic outside the nodes' tasks is the harness's own.
+    match catch_unwind(AssertUnwindSafe(|| run::run(header, system))) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(gave_up)) => broken(header, format!("the simulation gave up: {gave_up}")),
+        Err(panic) => broken(header, format!("the run panicked: {}", message(&*panic))),
+    }
+}
+
+/// A run without a history.
+fn broken(header: &Header, defect: String) -> Outcome {
+    Outcome {
+        header: header.clone(),
+        history: Vec::new(),
+        verdicts: Verdicts(Vec::new()),
+        marks: Default::default(),
+        defects: vec![defect],
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a message")
+}
+
+/// What a history shows, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often a lease went to another holder.
+    pub leader_changes: u64,
+    /// Writes and deletes that were acknowledged.
+    pub writes: u64,
+    /// Lines.
+    pub events: u64,
+}
+
+impl Counts {
+    /// Counts. Where the store says what it granted, leader changes are counted there,
+    /// otherwise by the acquires that were answered.
+    pub fn of(history: &[Event]) -> Self {
+        let mut granted: BTreeMap<&Name, &Name> = BTreeMap::new();
+        let (mut changes, mut acquired, mut winner) = (0, 0, None);
+        let mut counts = Self::default();
+        for event in history {
+            counts.events += 1;
+            match (&event.body, event.kind) {
+                (Body::Observed(Observation::Granted(grant)), _) => {
+                    let before = granted.insert(&grant.lease, &grant.holder);
+                    changes += u64::from(before.is_some_and(|before| *before != grant.holder));
+                }
+                (Body::Complete(F::Acquire, _), Kind::Ok) => {
+                    let before = winner.replace(&event.process);
+                    acquired += u64::from(before.is_some_and(|before| *before != event.process));
+                }
+                (Body::Complete(F::Write | F::Delete, _), Kind::Ok) => counts.writes += 1,
+                _ => {}
+            }
+        }
+        counts.leader_changes = if granted.is_empty() {
+            acquired
+        } else {
+            changes
+        };
+        counts
+    }
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            leader_changes: self.leader_changes + other.leader_changes,
+            writes: self.writes + other.writes,
+            events: self.events + other.events,
+        }
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), Add::add)
+    }
+}
+
+/// As many threads as the machine has cores.
+pub fn all_cores() -> NonZero<usize> {
+    thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+}
+
+/// A workload as a test: runs it over its default seeds, prints its counts, and leaves
+/// the history of a failure in `runs/` beside the workspace's `Cargo.lock`.
+///
+/// # Panics
+/// With the report, when a check is violated, a run is defective, a check that the
+/// workload's runs must be judged by is undecided, or a mark was never seen.
+pub fn test(workload: &Workload, system: &Arc<dyn System>) {
+    let campaign = Campaign {
+        system,
+        flaw: None,
+        jobs: all_cores(),
+        keep: false,
+        stop: &AtomicBool::new(false),
+        progress: &|| {},
+    };
+    let mut text = Vec::new();
+    let told = Shelf::open(&beside_the_lock_file()).map_err(report::Halt::BadInput);
+    let told = told.and_then(|shelf| {
+        let seeds = 0..=workload.seeds.saturating_sub(1);
+        report::campaign::tell(&campaign, &[(workload, seeds)], &shelf, &mut text)
+    });
+    let text = String::from_utf8_lossy(&text);
+    match told {
+        Ok(tallies)
+            if tallies
+                .iter()
+                .all(|tally| tally.standing() == Standing::Valid) =>
+        {
+            println!("{text}");
+        }
+        Ok(_) => panic!("\n{text}"),
+        Err(halt) => panic!("\n{text}{halt}"),
+    }
+}
+
+/// `runs/` of the workspace that is being tested: cargo runs tests in their package.
+fn beside_the_lock_file() -> PathBuf {
+    let here = env::current_dir().unwrap_or_default();
+    let root = here
+        .ancestors()
+        .find(|dir| dir.join("Cargo.lock").is_file());
+    match root {
+        Some(root) if root != here => root.join("runs"),
+        _ => PathBuf::from("runs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_and_a_break_ends_them() {
+        let (send, receive) = mpsc::channel();
+        for (place, item) in [(2, 'c'), (0, 'a'), (3, 'd'), (1, 'b')] {
+            send.send((place, item)).expect("the receiver is there");
+        }
+        drop(send);
+        let mut seen = String::new();
+        let result = in_order(receive, |item| {
+            seen.push(item);
+            Ok(match item {
+                'c' => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        });
+        assert_eq!((result, seen.as_str()), (Ok(()), "abc"));
+    }
+
+    #[test]
+    fn a_panic_has_its_message() {
+        for panic in [
+            catch_unwind(|| panic!("at {}", 7)),
+            catch_unwind(|| panic!("at 7")),
+        ] {
+            assert_eq!(message(&*panic.expect_err("it panics")), "at 7");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What can be said on the command line.
+
+use std::{num::NonZero, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    valid; what a check does not claim is printed and counts as valid
+  1    a check was violated, a run was defective, or a replay differed
+  2    bad usage or bad input, whatever else was found
+  3    unknown: a check was undecided, or a mark was never seen; 1 comes before 3
+  130  interrupted by Ctrl-C before the last seed, with nothing violated so far";
+
+/// Fault-injection tests for lease-based leader election with fencing tokens
+#[derive(Parser)]
+#[command(name = "deposed", version, after_help = EXIT_CODES)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Run workloads under faults and judge what happened
+    #[command(after_help = EXIT_CODES)]
+    Run(RunArgs),
+    /// Run a recorded history's run again, or a seed twice, and compare byte for byte
+    #[command(after_help = "\
+A history holds all that its run needs. Exit code 0: identical, whatever the verdict; \
+1: it differs; 2: it cannot be run.")]
+    Replay(ReplayArgs),
+    /// Judge recorded histories, ours or yours
+    #[command(after_help = EXIT_CODES)]
+    Check(CheckArgs),
+    /// Show a recorded history, one event a line
+    Show(ShowArgs),
+    /// List workloads, systems, flaws and checks
+    List,
+}
+
+#[derive(Args)]
+pub(super) struct RunArgs {
+    /// Which workloads; all when none is named
+    pub(super) workloads: Vec<String>,
+    /// Run seeds 0 to N-1 of each workload [default: as many as the workload says]
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "seed")]
+    pub(super) seeds: Option<NonZero<u64>>,
+    /// Run this seed alone
+    #[arg(long, value_name = "S", value_parser = a_seed)]
+    pub(super) seed: Option<u64>,
+    /// How many seeds run at a time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZero<u64>>,
+    /// Plant this flaw
+    #[arg(long, value_name = "FLAW")]
+    pub(super) flaw: Option<String>,
+    /// Run this system [default: the first]
+    #[arg(long, value_name = "SYSTEM")]
+    pub(super) system: Option<String>,
+    /// Where histories are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(super) out: PathBuf,
+    /// Keep the histories of runs that passed, too
+    #[arg(long)]
+    pub(super) keep: bool,
+}
+
+#[derive(Args)]
+pub(super) struct ReplayArgs {
+    /// A history (- is standard input), or a workload with a seed
+    #[arg(value_name = "HISTORY|WORKLOAD")]
+    pub(super) what: PathBuf,
+    /// The workload's seed: it is run twice, on two threads
+    #[arg(value_parser = a_seed)]
+    pub(super) seed: Option<u64>,
+    /// Plant this flaw (with a workload)
+    #[arg(long, value_name = "FLAW", requires = "seed")]
+    pub(super) flaw: Option<String>,
+    /// Run this system (with a workload)
+    #[arg(long, value_name = "SYSTEM", requires = "seed")]
+    pub(super) system: Option<String>,
+}
+
+#[derive(Args)]
+pub(super) struct CheckArgs {
+    /// Histories, plain or gzipped; - is standard input
+    #[arg(value_name = "HISTORY", required = true)]
+    pub(super) histories: Vec<PathBuf>,
+    /// Print one JSON object a history
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Only these checks; one that the history cannot feed is then unknown
+    #[arg(long, value_name = "CHECK", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+}
+
+#[derive(Args)]
+pub(super) struct ShowArgs {
+    /// A history, plain or gzipped; - is standard input
+    #[arg(value_name = "HISTORY")]
+    pub(super) history: PathBuf,
+}
+
+fn at_least_one(text: &str) -> Result<NonZero<u64>, String> {
+    let number: u64 = text.parse().map_err(|_| not_a_number(text))?;
+    NonZero::new(number).ok_or_else(|| "nothing would be run; give 1 or more".to_owned())
+}
+
+fn a_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| not_a_number(text))
+}
+
+fn not_a_number(text: &str) -> String {
+    match !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit()) {
+        true => format!("the highest is {}", u64::MAX),
+        false => "give a whole number".to_owned(),
+    }
+}

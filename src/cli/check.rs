@@ -1,0 +1,186 @@
+//! `deposed check`: verdicts on recorded histories, each read once, line by line.
+
+use std::path::Path;
+
+use deposed_checkers::{
+    judge::Judge,
+    reader::{self, ReadError},
+    verdict::{Check, Verdict, Verdicts},
+};
+use serde::Serialize;
+
+use super::{Console, Exit, arguments::CheckArgs, names};
+use crate::report::{
+    Halt,
+    failure::{Exhibits, Failure, others},
+};
+
+pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
+    let only: Result<Vec<Check>, Halt> = args.only.iter().map(|name| names::check(name)).collect();
+    let only = only?;
+    let mut exit = Exit::Valid;
+    for path in &args.histories {
+        match judged(path, &only) {
+            Ok(judged) => {
+                let text = match args.json {
+                    true => judged.json()? + "\n",
+                    false => judged.text(path)?,
+                };
+                console.out.write_all(text.as_bytes())?;
+                exit = exit.and(judged.exit());
+            }
+            Err(error) => {
+                console.complain(&error.to_string());
+                exit = Exit::BadInput;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// A history's verdicts.
+struct Judged {
+    file: String,
+    events: u64,
+    replayable: bool,
+    verdicts: Verdicts,
+}
+
+/// All checks, or these only: those must then come to a verdict.
+fn judged(path: &Path, only: &[Check]) -> Result<Judged, ReadError> {
+    let (header, reader) = reader::open(path)?;
+    let mut judge = match only {
+        [] => Judge::new(&header),
+        only => Judge::of(&header, only),
+    };
+    let mut events = 0;
+    for event in reader {
+        judge.see(&event?);
+        events += 1;
+    }
+    let mut verdicts = judge.finish();
+    if !only.is_empty() {
+        for (_, verdict) in &mut verdicts.0 {
+            *verdict = verdict.clone().required();
+        }
+    }
+    let replayable = path != Path::new("-")
+        && ["cluster", "schedule"]
+            .iter()
+            .all(|part| header.rest.contains_key(*part));
+    Ok(Judged {
+        file: path.display().to_string(),
+        events,
+        replayable,
+        verdicts,
+    })
+}
+
+impl Judged {
+    fn exit(&self) -> Exit {
+        let exits = self.verdicts.0.iter().map(|(_, verdict)| match verdict {
+            Verdict::Valid | Verdict::NotClaimed(_) => Exit::Valid,
+            Verdict::Violated(_) => Exit::Violated,
+            Verdict::Unknown(_) => Exit::Unknown,
+        });
+        exits.fold(Exit::Valid, Exit::and)
+    }
+
+    /// The gravest of the checks' words; `not-claimed` only when nothing was claimed.
+    fn word(&self) -> &'static str {
+        let verdicts = || self.verdicts.0.iter().map(|(_, verdict)| verdict.word());
+        let gravest = ["violated", "unknown", "valid"];
+        let found = gravest
+            .into_iter()
+            .find(|word| verdicts().any(|said| said == *word));
+        found.unwrap_or("not-claimed")
+    }
+
+    fn json(&self) -> Result<String, Halt> {
+        let checks = self.verdicts.0.iter().map(|(check, verdict)| JsonCheck {
+            check: *check,
+            verdict: verdict.word(),
+            evidence: match verdict {
+                Verdict::Violated(evidence) => Some(JsonEvidence {
+                    sentence: &evidence.sentence,
+                    events: &evidence.events,
+                }),
+                _ => None,
+            },
+            why: match verdict {
+                Verdict::NotClaimed(why) | Verdict::Unknown(why) => Some(why),
+                _ => None,
+            },
+        });
+        let object = Json {
+            file: &self.file,
+            verdict: self.word(),
+            checks: checks.collect(),
+        };
+        serde_json::to_string(&object).map_err(|error| Halt::BadInput(error.to_string()))
+    }
+
+    fn text(&self, path: &Path) -> Result<String, Halt> {
+        if self.verdicts.violated().next().is_none() {
+            let (word, events) = (self.word(), self.events);
+            let others = others(&self.verdicts);
+            return Ok(format!(
+                "{word}  {}  {events} events\n\n{others}\n",
+                self.file
+            ));
+        }
+        let stdin = path == Path::new("-");
+        let mut exhibits = Exhibits::of(&self.verdicts);
+        if !stdin {
+            show(path, &mut exhibits).map_err(|error| Halt::BadInput(error.to_string()))?;
+        }
+        let failure = Failure {
+            title: &self.file,
+            defects: &[],
+            verdicts: &self.verdicts,
+            exhibits,
+            file: (!stdin).then_some(&*self.file),
+            replayable: self.replayable,
+        };
+        Ok(failure.text() + "\n")
+    }
+}
+
+/// Reads the history again, as far as its evidence goes: what the evidence will be is
+/// known only at the end, and a history need not fit in memory.
+fn show(path: &Path, exhibits: &mut Exhibits) -> Result<(), ReadError> {
+    let (_, events) = reader::open(path)?;
+    for event in events {
+        let event = event?;
+        if exhibits.complete(event.index) {
+            break;
+        }
+        exhibits.see(&event);
+    }
+    Ok(())
+}
+
+/// What `--json` prints of a history.
+#[derive(Serialize)]
+struct Json<'a> {
+    file: &'a str,
+    verdict: &'a str,
+    checks: Vec<JsonCheck<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonCheck<'a> {
+    check: Check,
+    verdict: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<JsonEvidence<'a>>,
+    /// Why a check claims nothing, or could not decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonEvidence<'a> {
+    sentence: &'a str,
+    events: &'a [u64],
+}

@@ -1,0 +1,230 @@
+//! The command line: `deposed::cli::main(Suite { workloads, systems })` gives anyone's
+//! suite of workloads the whole of it.
+
+mod arguments;
+mod check;
+mod list;
+mod names;
+mod replay;
+mod run;
+mod show;
+mod trace;
+
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+
+use crate::{
+    report::{Halt, text::Colour},
+    system::System,
+    workload::Workload,
+};
+use arguments::{Arguments, Command};
+
+/// What a binary can run.
+pub struct Suite {
+    /// Its workloads, in the order in which they are listed and run.
+    pub workloads: Vec<Workload>,
+    /// Its systems; the first is run unless another is named.
+    pub systems: Vec<Arc<dyn System>>,
+}
+
+/// What a command comes to, as an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    /// Nothing was violated.
+    Valid = 0,
+    /// A check was violated, a run was defective, a replay differed.
+    Violated = 1,
+    /// Bad usage or bad input.
+    BadInput = 2,
+    /// Undecided, or a mark was never seen.
+    Unknown = 3,
+    /// Ended by Ctrl-C before the last seed.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The one that is told when both apply.
+    fn and(self, other: Exit) -> Exit {
+        let gravity = |exit: &Exit| match exit {
+            Exit::BadInput => 4,
+            Exit::Violated => 3,
+            Exit::Interrupted => 2,
+            Exit::Unknown => 1,
+            Exit::Valid => 0,
+        };
+        std::cmp::max_by_key(self, other, gravity)
+    }
+}
+
+/// Where a command speaks, and who may stop it.
+struct Console<'a> {
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    colour: Colour,
+    /// Whether a progress bar is welcome on the process's standard error.
+    progress: bool,
+    stop: &'a AtomicBool,
+}
+
+impl Console<'_> {
+    /// Says what is wrong, in one sentence.
+    fn complain(&mut self, sentence: &str) {
+        // Where standard error is closed there is nobody to tell.
+        let _ = writeln!(self.err, "deposed: {sentence}");
+    }
+}
+
+/// Set by the first Ctrl-C; the second ends the process.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The whole program: reads the process's arguments, and returns its exit code.
+pub fn main(suite: Suite) -> ExitCode {
+    trace::install();
+    let stdout = io::stdout();
+    let colour = match anstream::AutoStream::choice(&stdout) {
+        anstream::ColorChoice::Never => Colour::Never,
+        _ => Colour::Always,
+    };
+    let mut console = Console {
+        out: &mut stdout.lock(),
+        err: &mut io::stderr(),
+        colour,
+        progress: io::stderr().is_terminal() && std::env::var_os("RUST_LOG").is_none(),
+        stop: &INTERRUPTED,
+    };
+    let exit = match parse(std::env::args_os(), &mut console) {
+        Ok(command) => {
+            if let Command::Run(_) = command {
+                stop_at_ctrl_c(&mut console);
+            }
+            execute(&suite, command, &mut console)
+        }
+        Err(exit) => exit,
+    };
+    ExitCode::from(exit as u8)
+}
+
+/// The same with any arguments (the first is the program's name) and any output:
+/// plain text, no progress bar. Returns the exit code.
+pub fn run(
+    suite: &Suite,
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let mut console = Console {
+        out,
+        err,
+        colour: Colour::Never,
+        progress: false,
+        stop: &AtomicBool::new(false),
+    };
+    let exit = match parse(args, &mut console) {
+        Ok(command) => execute(suite, command, &mut console),
+        Err(exit) => exit,
+    };
+    exit as u8
+}
+
+fn stop_at_ctrl_c(console: &mut Console<'_>) {
+    let set = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(Exit::Interrupted as u8));
+        }
+        eprintln!("deposed: stopping after the seeds in hand; once more to stop at once");
+    });
+    if let Err(error) = set {
+        console.complain(&format!("Ctrl-C will end this at once: {error}"));
+    }
+}
+
+fn parse(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    console: &mut Console<'_>,
+) -> Result<Command, Exit> {
+    let parsed = Arguments::command().try_get_matches_from(args);
+    let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.map(|arguments| arguments.command).map_err(|error| {
+        let rendered = error.render();
+        let text = match console.colour {
+            Colour::Never => rendered.to_string(),
+            Colour::Always => rendered.ansi().to_string(),
+        };
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // Help that nobody reads is no failure.
+                let _ = console.out.write_all(text.as_bytes());
+                Exit::Valid
+            }
+            // clap's first line says it all.
+            ErrorKind::ValueValidation => {
+                let plain = rendered.to_string();
+                let first = plain.lines().next().unwrap_or_default();
+                console.complain(first.trim_start_matches("error: "));
+                Exit::BadInput
+            }
+            _ => {
+                let _ = console.err.write_all(text.as_bytes());
+                Exit::BadInput
+            }
+        }
+    })
+}
+
+fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
+    // Whoever stops reading a listing has seen enough; a verdict was not delivered.
+    let (unread, done) = match command {
+        Command::Run(args) => (Exit::Unknown, run::run(suite, &args, console)),
+        Command::Replay(args) => (Exit::Unknown, replay::replay(suite, &args, console)),
+        Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
+        Command::Show(args) => (Exit::Valid, show::show(&args, console)),
+        Command::List => (Exit::Valid, list::list(suite, console)),
+    };
+    let done = done.and_then(|exit| {
+        console.out.flush()?;
+        Ok(exit)
+    });
+    match done {
+        Ok(exit) => exit,
+        Err(Halt::ReaderLeft) => unread,
+        Err(Halt::BadInput(sentence)) => {
+            console.complain(&sentence);
+            Exit::BadInput
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_graver_exit_is_told() {
+        let rising = [
+            Exit::Valid,
+            Exit::Unknown,
+            Exit::Interrupted,
+            Exit::Violated,
+            Exit::BadInput,
+        ];
+        for pair in rising.windows(2) {
+            assert_eq!(pair[0].and(pair[1]), pair[1]);
+            assert_eq!(pair[1].and(pair[0]), pair[1]);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `deposed run`: workloads over their seeds.
+
+use std::{
+    io::{self, Write},
+    num::NonZero,
+    ops::RangeInclusive,
+    sync::atomic::Ordering,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{Console, Exit, Suite, arguments::RunArgs, names};
+use crate::{
+    campaign::{Campaign, Plan, all_cores},
+    report::{
+        Halt,
+        campaign::tell,
+        shelf::Shelf,
+        tally::{Standing, Tally},
+    },
+    workload::Workload,
+};
+
+pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
+    let workloads = chosen(suite, &args.workloads)?;
+    let system = suite.system(args.system.as_deref())?;
+    let flaw = args
+        .flaw
+        .as_deref()
+        .map(|name| names::flaw(name, &**system));
+    let flaw = flaw.transpose()?;
+    let plan: Vec<_> = workloads
+        .into_iter()
+        .map(|workload| (workload, seeds(args, workload)))
+        .collect();
+    let shelf = Shelf::open(&args.out).map_err(Halt::BadInput)?;
+    let bar = bar(console.progress, &plan);
+    let jobs = args
+        .jobs
+        .and_then(|jobs| NonZero::<usize>::try_from(jobs).ok());
+    let campaign = Campaign {
+        system,
+        flaw,
+        jobs: jobs.unwrap_or_else(all_cores),
+        keep: args.keep,
+        stop: console.stop,
+        progress: &|| bar.inc(1),
+    };
+    let mut above = AboveTheBar {
+        bar: &bar,
+        out: console.out,
+    };
+    let tallies = tell(&campaign, &plan, &shelf, &mut above);
+    bar.finish_and_clear();
+    let tallies = tallies?;
+    let mut exit = tallies.iter().map(exit_of).fold(Exit::Valid, Exit::and);
+    let ran: u64 = tallies.iter().map(Tally::seeds).sum();
+    let planned = total(&plan);
+    if console.stop.load(Ordering::Relaxed) && ran < planned {
+        writeln!(console.out, "interrupted after {ran} of {planned} seeds")?;
+        exit = exit.and(Exit::Interrupted);
+    }
+    Ok(exit)
+}
+
+/// The workloads named, each once; all when none is.
+fn chosen<'s>(suite: &'s Suite, names: &[String]) -> Result<Vec<&'s Workload>, Halt> {
+    if names.is_empty() {
+        return Ok(suite.workloads.iter().collect());
+    }
+    let mut chosen: Vec<&Workload> = Vec::new();
+    for name in names {
+        let workload = suite.workload(name)?;
+        if !chosen.iter().any(|other| std::ptr::eq(*other, workload)) {
+            chosen.push(workload);
+        }
+    }
+    Ok(chosen)
+}
+
+fn seeds(args: &RunArgs, workload: &Workload) -> RangeInclusive<u64> {
+    match (args.seed, args.seeds) {
+        (Some(seed), _) => seed..=seed,
+        (None, Some(seeds)) => 0..=seeds.get() - 1,
+        (None, None) => 0..=workload.seeds.saturating_sub(1),
+    }
+}
+
+fn total(plan: &Plan<'_>) -> u64 {
+    let lengths = plan
+        .iter()
+        .map(|(_, seeds)| (seeds.end() - seeds.start()).saturating_add(1));
+    lengths.fold(0, u64::saturating_add)
+}
+
+fn exit_of(tally: &Tally<'_>) -> Exit {
+    match tally.standing() {
+        Standing::Valid => Exit::Valid,
+        Standing::Unknown => Exit::Unknown,
+        Standing::Violated => Exit::Violated,
+    }
+}
+
+fn bar(welcome: bool, plan: &Plan<'_>) -> ProgressBar {
+    if !welcome {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total(plan));
+    match ProgressStyle::with_template("{wide_bar} {pos} of {len} seeds, {eta} left") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Lines of the report push the progress bar down.
+struct AboveTheBar<'a> {
+    bar: &'a ProgressBar,
+    out: &'a mut dyn Write,
+}
+
+impl Write for AboveTheBar<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let out = &mut self.out;
+        self.bar.suspend(|| {
+            let written = out.write(bytes)?;
+            out.flush()?;
+            Ok(written)
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,18 @@
+//! What a workload's file needs: `use deposed::prelude::*;`.
+
+pub use deposed_checkers::{
+    history::{F, Nanos},
+    verdict::Check,
+};
+
+pub use crate::{
+    fault::{Fault, Moment, Target},
+    flaw::Flaw,
+    lease::LeaseConfig,
+    mark::Mark,
+    nemesis::{
+        Choice, Length, Nemesis, crash, delay, duplicate, each_kind, gc_pause, hold, isolate,
+        latency, lose, lose_exactly, partition, partition_oneway, pause, power_loss, rate, step,
+    },
+    workload::{Clocks, Cluster, MS, Network, SECOND, Traffic, Workload},
+};

@@ -1,0 +1,327 @@
+//! A failure as a person wants it: one sentence, the shortest evidence, the next
+//! commands.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use deposed_checkers::{
+    history::{Body, Event, Name},
+    verdict::{Check, Evidence, Verdict, Verdicts},
+};
+use serde_json::Value;
+
+use super::{
+    text::{Calls, argument, printable},
+    words,
+};
+
+/// How many faults are shown beside the evidence.
+const FAULTS_SHOWN: usize = 5;
+/// How many faults are remembered to choose from.
+const FAULTS_KEPT: usize = 4096;
+
+/// One row of evidence.
+struct Row {
+    index: u64,
+    time: String,
+    process: Name,
+    action: String,
+    outcome: String,
+}
+
+/// The evidence of one violated check, gathered while the history passes by.
+struct Exhibit {
+    check: Check,
+    evidence: Evidence,
+    rows: Vec<Row>,
+    /// Faults since the first row, until the culprit: whom they name, and the row.
+    faults: VecDeque<(Value, Row)>,
+}
+
+/// The evidence of all violated checks. Show it every event, in order.
+pub struct Exhibits {
+    calls: Calls,
+    exhibits: Vec<Exhibit>,
+}
+
+impl Exhibits {
+    /// Of the violated checks among these.
+    pub fn of(verdicts: &Verdicts) -> Self {
+        let exhibit = |(check, evidence): (Check, &Evidence)| Exhibit {
+            check,
+            evidence: evidence.clone(),
+            rows: Vec::new(),
+            faults: VecDeque::new(),
+        };
+        Self {
+            calls: Calls::default(),
+            exhibits: verdicts.violated().map(exhibit).collect(),
+        }
+    }
+
+    /// Whether later events can no longer be part of it.
+    pub fn complete(&self, index: u64) -> bool {
+        let last = |exhibit: &Exhibit| exhibit.evidence.events.iter().max().copied();
+        self.exhibits
+            .iter()
+            .filter_map(last)
+            .all(|last| last < index)
+    }
+
+    /// Looks at the next event.
+    pub fn see(&mut self, event: &Event) {
+        let (action, outcome) = self.calls.words(event);
+        for exhibit in &mut self.exhibits {
+            let row = || Row {
+                index: event.index,
+                time: words::time(event.time),
+                process: event.process.clone(),
+                action: action.clone(),
+                outcome: outcome.clone(),
+            };
+            if exhibit.evidence.events.contains(&event.index) {
+                exhibit.rows.push(row());
+            } else if let Body::Nemesis(_, value) = &event.body
+                && !exhibit.rows.is_empty()
+                && event.index < exhibit.evidence.culprit
+            {
+                exhibit.faults.push_back((value.clone(), row()));
+                if exhibit.faults.len() > FAULTS_KEPT {
+                    exhibit.faults.pop_front();
+                }
+            }
+        }
+    }
+}
+
+impl Exhibit {
+    fn text(self) -> String {
+        let Evidence {
+            sentence,
+            culprit,
+            expected,
+            events,
+        } = self.evidence;
+        let mut rows = self.rows;
+        let processes: BTreeSet<Name> = rows.iter().map(|row| row.process.clone()).collect();
+        rows.extend(telling(self.faults, &processes));
+        rows.sort_by_key(|row| row.index);
+        let widest = |column: fn(&Row) -> &str| {
+            let lengths = rows.iter().map(|row| column(row).chars().count());
+            lengths.max().unwrap_or(0)
+        };
+        let (time, process) = (widest(|row| &row.time), widest(|row| &row.process));
+        // Only rows with an outcome need its column to line up.
+        let action = widest(
+            |row| match row.outcome.is_empty() && row.process == "nemesis" {
+                true => "",
+                false => &row.action,
+            },
+        );
+        let outcome = widest(|row| &row.outcome);
+        let lines = rows.iter().map(|row| {
+            let mark = if row.index == culprit { '>' } else { ' ' };
+            let mut line = format!(
+                "   {mark} {:>time$}  {:<process$}  {:<action$}    {:<outcome$}",
+                row.time, row.process, row.action, row.outcome
+            );
+            if row.index == culprit && !expected.is_empty() {
+                line += &format!("   expected: {expected}");
+            }
+            printable(line.trim_end())
+        });
+        let mut lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            let indices = events.iter().map(u64::to_string);
+            let indices: Vec<String> = indices.collect();
+            lines.push(format!("     events {}", indices.join(", ")));
+        }
+        let sentence = printable(&sentence);
+        format!("  {}: {sentence}\n\n{}\n", self.check, lines.join("\n"))
+    }
+}
+
+/// The faults that matter most to these processes, the latest few.
+fn telling(
+    faults: VecDeque<(Value, Row)>,
+    processes: &BTreeSet<Name>,
+) -> impl Iterator<Item = Row> {
+    let involved = faults.into_iter().filter(|(value, _)| {
+        let named = ["node", "nodes", "from", "to"].map(|field| words::nodes(&value[field]));
+        // A rule armed for every link concerns nobody in particular.
+        let broad = named[2].len() > 2 || named[3].len() > 2;
+        let names = |node: &&str| processes.contains(*node);
+        !broad && named.iter().flatten().any(names)
+    });
+    let involved: Vec<Row> = involved.map(|(_, row)| row).collect();
+    let spare = involved.len().saturating_sub(FAULTS_SHOWN);
+    involved.into_iter().skip(spare)
+}
+
+/// A failed run or history.
+pub struct Failure<'a> {
+    /// What failed: `partition-leader  seed 4`.
+    pub title: &'a str,
+    /// What is wrong with the run itself.
+    pub defects: &'a [String],
+    /// What the checkers say.
+    pub verdicts: &'a Verdicts,
+    /// The gathered evidence.
+    pub exhibits: Exhibits,
+    /// Where the history is.
+    pub file: Option<&'a str>,
+    /// Whether it can be replayed from there.
+    pub replayable: bool,
+}
+
+impl Failure<'_> {
+    /// The whole text, ending in a line feed.
+    pub fn text(self) -> String {
+        let mut parts = vec![format!("FAILED  {}\n", self.title)];
+        for defect in self.defects {
+            parts.push(format!("  defect: {}\n", printable(defect)));
+        }
+        parts.extend(self.exhibits.exhibits.into_iter().map(Exhibit::text));
+        let others = others(self.verdicts);
+        if !others.is_empty() {
+            parts.push(others);
+        }
+        if let Some(file) = self.file {
+            let file = argument(file);
+            let replay = format!("  replay   deposed replay {file}\n");
+            let look = format!("  look     deposed show   {file}\n");
+            parts.push(if self.replayable {
+                replay + &look
+            } else {
+                look
+            });
+        }
+        parts.join("\n")
+    }
+}
+
+/// The checks that were not violated: ok in one line, the rest with their reasons.
+pub fn others(verdicts: &Verdicts) -> String {
+    let ok = verdicts.0.iter().filter(|(_, v)| *v == Verdict::Valid);
+    let ok: Vec<String> = ok.map(|(check, _)| format!("{check} ok")).collect();
+    let mut lines = String::new();
+    if !ok.is_empty() {
+        lines += &format!("  {}\n", ok.join(" · "));
+    }
+    for (check, verdict) in &verdicts.0 {
+        match verdict {
+            Verdict::NotClaimed(why) => {
+                lines += &format!("  {check} not claimed: {}\n", printable(why));
+            }
+            Verdict::Unknown(why) => lines += &format!("  {check} unknown: {}\n", printable(why)),
+            Verdict::Valid | Verdict::Violated(_) => {}
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::text::tests::story, *};
+
+    fn stale_write() -> Verdicts {
+        Verdicts(vec![
+            (
+                Check::StorageSafety,
+                Verdict::Violated(Evidence {
+                    sentence: "a write with token 7 landed after storage had seen token 8".into(),
+                    events: vec![2, 6, 9, 13],
+                    culprit: 13,
+                    expected: "refused, storage had seen 8".into(),
+                }),
+            ),
+            (Check::BeliefSafety, Verdict::Valid),
+            (Check::ElectionBarrier, Verdict::Valid),
+            (Check::Failover, Verdict::NotClaimed("no calm in it".into())),
+            (Check::Conduct, Verdict::Unknown("no budget".into())),
+        ])
+    }
+
+    fn exhibits(verdicts: &Verdicts) -> Exhibits {
+        let mut exhibits = Exhibits::of(verdicts);
+        story().iter().for_each(|event| exhibits.see(event));
+        exhibits
+    }
+
+    #[test]
+    fn a_violation_is_one_sentence_its_evidence_and_the_next_commands() {
+        let verdicts = stale_write();
+        let failure = Failure {
+            title: "partition-leader  seed 8877673959163467592",
+            defects: &[],
+            verdicts: &verdicts,
+            exhibits: exhibits(&verdicts),
+            file: Some("runs/partition-leader-8877673959163467592.jsonl"),
+            replayable: true,
+        };
+        let expected = "\
+FAILED  partition-leader  seed 8877673959163467592
+
+  storage-safety: a write with token 7 landed after storage had seen token 8
+
+     12.980s  a        acquire          token 7
+     13.100s  nemesis  isolate a for 1.05s
+     13.944s  b        acquire          token 8
+     13.951s  b        fence 8          ok
+     14.150s  nemesis  heal isolate
+   > 14.203s  a        write x=40 @7    ok        expected: refused, storage had seen 8
+
+  belief-safety ok · election-barrier ok
+  failover not claimed: no calm in it
+  conduct unknown: no budget
+
+  replay   deposed replay runs/partition-leader-8877673959163467592.jsonl
+  look     deposed show   runs/partition-leader-8877673959163467592.jsonl
+";
+        assert_eq!(failure.text(), expected);
+    }
+
+    #[test]
+    fn a_defect_is_a_failure_without_a_check() {
+        let verdicts = Verdicts(vec![(Check::BeliefSafety, Verdict::Valid)]);
+        let defects = ["a task of a panicked: index out of bounds".to_owned()];
+        let failure = Failure {
+            title: "gc-pause  seed 4  flaw no-barrier",
+            defects: &defects,
+            verdicts: &verdicts,
+            exhibits: exhibits(&verdicts),
+            file: None,
+            replayable: false,
+        };
+        let expected = "\
+FAILED  gc-pause  seed 4  flaw no-barrier
+
+  defect: a task of a panicked: index out of bounds
+
+  belief-safety ok
+";
+        assert_eq!(failure.text(), expected);
+    }
+
+    #[test]
+    fn at_most_a_handful_of_faults_and_only_on_those_involved() {
+        let row = |index| Row {
+            index,
+            time: String::new(),
+            process: "nemesis".into(),
+            action: String::new(),
+            outcome: String::new(),
+        };
+        let mut faults: VecDeque<(Value, Row)> = (0..8)
+            .map(|n| (serde_json::json!({"node": "a"}), row(n)))
+            .collect();
+        faults.push_back((serde_json::json!({"node": "c"}), row(8)));
+        faults.push_back((
+            serde_json::json!({"from": ["a", "b", "c"], "to": ["a"]}),
+            row(9),
+        ));
+        let shown: Vec<u64> = telling(faults, &BTreeSet::from(["a".into()]))
+            .map(|row| row.index)
+            .collect();
+        assert_eq!(shown, [3, 4, 5, 6, 7]);
+    }
+}

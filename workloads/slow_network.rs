@@ -1,0 +1,31 @@
+//! `slow-network`: answers come late.
+
+use deposed::prelude::*;
+
+/// Links slow down to beyond a try's timeout, or hold everything back and then let
+/// go of it at once; single frames of every kind come late. A late answer must not
+/// make a window longer, nor revive a belief that is over.
+pub fn workload() -> Workload {
+    let (leader, client) = (Target::Leader, Target::AnyClient);
+    let (renewed, granted) = (Moment::done(F::Renew), Moment::done(F::Acquire));
+    let mut choices = each_kind(delay);
+    choices.extend([
+        latency(client, Target::Store).weight(3),
+        latency(client, Target::Storage).weight(3),
+        hold(leader, Target::Store)
+            .aimed(&[renewed, granted])
+            .weight(6),
+        hold(leader, Target::Storage).aimed(&[granted]).weight(3),
+    ]);
+    Workload {
+        story: "latency beyond the try timeout, links held back, late frames of every kind",
+        nemesis: Nemesis::dense(1, 3, choices),
+        must_see: vec![
+            Mark::FrameDelayed,
+            Mark::TakenOverAfterExpiry,
+            Mark::StaleWriteRefused,
+        ],
+        catches: vec![(Flaw::CountFromReply, Check::BeliefSafety)],
+        ..Workload::named("slow-network")
+    }
+}
