@@ -384,13 +384,10 @@ impl LeaseClient {
         let State::Term(term) = &mut self.state else { return };
         let Some(tried) = term.tries.iter().find(|tried| tried.attempt == attempt) else { return };
         let counts = from_now.unwrap_or(tried.counts);
+        // What is left was sent later, so the belief never moves back. Nor is its window
+        // over: it ends no earlier than the term does, and the term is not over.
         term.tries.retain(|tried| tried.attempt > attempt);
-        match &mut term.standing {
-            Standing::Believed(span) if span.until >= counts.until => {}
-            // The term is not over and ends no later than this window does, as every
-            // try is sent within it: the window is not over either.
-            standing => *standing = Standing::Believed(counts),
-        }
+        term.standing = Standing::Believed(counts);
         // A newer try in flight keeps its time to be answered.
         let due = counts.until.saturating_sub(due_before_end);
         term.renew_at = if term.tries.is_empty() { due } else { due.max(term.renew_at) };
