@@ -197,7 +197,6 @@ impl LeaseClient {
     /// the next. An acquire none of whose tries left is forgotten, so that the next
     /// counts from its own send.
     pub fn on_unreachable(&mut self, now: Nanos, jitter_ppb: u64) {
-        self.end_what_is_over(now);
         let later = now.saturating_add(self.wait(jitter_ppb, None));
         match &mut self.state {
             State::Asking { retried: false, .. } => self.state = State::Idle { until: later },

@@ -233,6 +233,7 @@ fn a_belief_that_is_over_does_not_come_back() {
 #[test]
 fn the_end_of_belief_is_a_time_to_wake() {
     let mut client = leader();
+    client.tick(T + 310);
     let mut last = None;
     while client.belief().is_some() {
         last = client.wake_at();
@@ -392,6 +393,13 @@ fn an_answer_to_another_terms_release_is_ignored() {
 }
 
 #[test]
+fn a_term_that_is_over_is_lost_not_resigned() {
+    let mut client = leader();
+    client.resign(T + WINDOW);
+    assert_eq!(client.tick(T + WINDOW), acquire(2));
+}
+
+#[test]
 fn a_stray_answer_while_draining_does_not_cut_it_short() {
     let mut client = leader();
     client.resign(T + 100);
@@ -475,7 +483,8 @@ fn unanswered_renewals_are_remembered_up_to_a_bound() {
         assert!(client.tick(now).is_some());
     }
     let State::Term(term) = &client.state else { panic!("{client:?}") };
-    assert_eq!(term.tries.len(), TRIES_IN_FLIGHT);
+    let kept = term.tries.iter().map(|tried| tried.attempt);
+    assert_eq!(kept.collect::<Vec<_>>(), (93..=100).collect::<Vec<_>>(), "the newest");
     client.hear(T + 400, Reply::Renewed { attempt: 100 });
     assert_eq!(client.until(), Some(T + 399 + WINDOW));
 }
