@@ -48,6 +48,12 @@ fn a_retry_may_be_told_its_first_answer() {
     };
     retried(1).passes(ZombieWrite);
     retried(2).convicts(ZombieWrite, "by a", &[1, 3, 7, 8, 9]);
+    // What was answered is not tried again.
+    two_terms(false)
+        .ok("a", write(None, 9))
+        .writes("b", None)
+        .ok("a", write(None, 9))
+        .convicts(ZombieWrite, "by a", &[1, 3, 7, 8, 9]);
 }
 
 #[test]
