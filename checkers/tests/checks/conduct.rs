@@ -38,6 +38,7 @@ fn a_straggler_of_an_earlier_term_says_nothing_of_this_one() {
             )
     };
     straggler(2).writes("a", 2).passes(Conduct);
+    straggler(2).invoke("a", write(1, 2)).passes(Conduct);
     straggler(1)
         .writes("a", 1)
         .convicts(Conduct, "after it was told", &[5, 6]);

@@ -46,6 +46,17 @@ fn slow_clocks_stretch_the_bound() {
         .at(1000 + BOUND + 20)
         .writes("b", 2)
         .convicts(Failover, "calm", &[4, 6]);
+    // The slowest client counts, one that joins in calm too.
+    let joined = |node: &str| {
+        calm()
+            .times_out("b", acquire("b", 9))
+            .clock(node, 50)
+            .at(1000 + BOUND)
+            .writes("b", 2)
+    };
+    joined("a").passes(Failover);
+    joined("b").passes(Failover);
+    joined("c").convicts(Failover, "in calm", &[4, 8]);
     // Healed by then.
     tale()
         .clock("a", 50)

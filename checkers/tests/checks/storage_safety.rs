@@ -65,6 +65,7 @@ fn what_was_acknowledged_binds_what_is_sent_later() {
         .writes("b", 8)
         .fences("a", 7)
         .convicts(StorageSafety, "a fence", &[1, 2, 3]);
+    tale().fences("b", 8).writes("b", 8).passes(StorageSafety);
     // Sent before, it may have landed before.
     tale()
         .invoke("a", write(7, 1))
