@@ -36,6 +36,22 @@ fn calm_brings_a_write_within_the_bound() {
 }
 
 #[test]
+fn a_lease_first_asked_for_in_calm_counts_from_then() {
+    let asked = |written: u64| {
+        tale()
+            .at(1000)
+            .nemesis("calm", json!({}))
+            .at(2000)
+            .acquires("a", 1)
+            .at(written)
+    };
+    asked(2100).writes("a", 1).passes(Failover);
+    asked(2000 + BOUND)
+        .writes("a", 1)
+        .convicts(Failover, "in calm", &[0, 4]);
+}
+
+#[test]
 fn slow_clocks_stretch_the_bound() {
     let slow = |node| calm().clock(node, 50).at(1000 + BOUND).writes("b", 2);
     slow("store").passes(Failover);
