@@ -564,3 +564,27 @@ fn list_names_everything() {
         assert!(out.contains(expected), "{expected:?} in {out}");
     }
 }
+
+#[test]
+fn a_workload_is_a_test() {
+    let dir = scratch("test");
+    let holds = |workload: &Workload, system: Arc<dyn System>| {
+        deposed::campaign::holds(workload, &system, &dir)
+    };
+    let counts = holds(&short("gc-pause"), Arc::new(Deposed)).expect("nothing goes wrong");
+    assert!(
+        counts.starts_with("ok      gc-pause     2 seeds"),
+        "{counts}"
+    );
+    let failure = holds(&short("gc-pause"), Arc::new(Forger)).expect_err("it forges");
+    assert!(
+        failure.starts_with("FAILED  gc-pause  seed 0  system forger\n"),
+        "{failure}"
+    );
+    let demanding = suite().workloads.remove(1);
+    let unmet = holds(&demanding, Arc::new(Deposed)).expect_err("nothing is stale");
+    assert!(
+        unmet.contains("never seen in 2 seeds: a stale write was refused"),
+        "{unmet}"
+    );
+}
