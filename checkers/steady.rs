@@ -4,8 +4,10 @@
 //! gone wrong (no other fault since the start of the history or since calm, and the
 //! term began a whole window after that), though at most two renewal tries in a row
 //! had gone without an ok by then. Not judged: a term whose holder sent a release, was told
-//! that its token is stale, or dropped its belief before it ran out; a system that
-//! never renews.
+//! that its token is stale, or dropped its belief before it ran out; a term whose last
+//! window was entered later than a try after the send it counts from (the acquire was
+//! retried: those losses count too, and the window was partly spent on them); a system
+//! that never renews.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +31,8 @@ struct Term {
     lead: u64,
     /// Renewal tries since the last one that was answered ok, by their invoke.
     tries: Vec<u64>,
+    /// Its window was entered late.
+    late: bool,
     /// It ended, or will end, for a reason that this rule does not judge.
     excused: bool,
 }
@@ -71,8 +75,12 @@ impl Steady {
                     until: None,
                     lead: event.index,
                     tries: Vec::new(),
+                    late: false,
                     excused: false,
                 });
+                let spent = lead.sent.map_or(0, |sent| event.time.saturating_sub(sent));
+                let try_timeout = self.timing.as_ref().map_or(0, |timing| timing.try_timeout);
+                term.late = try_timeout > 0 && spent > try_timeout;
                 term.until = lead.until;
                 term.lead = event.index;
             }
@@ -167,8 +175,8 @@ impl Steady {
             None => false,
         };
         let renews = self.renewed.contains(&key.0);
-        if term.excused || !quiet || !renews || term.tries.len() > TOLERATED || self.found.is_some()
-        {
+        let excused = term.excused || term.late || term.tries.len() > TOLERATED;
+        if excused || !quiet || !renews || self.found.is_some() {
             return;
         }
         let culprit = follow.unwrap_or(term.lead);

@@ -3,14 +3,17 @@
 use std::{
     fs,
     io::{self, Write},
+    num::NonZero,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use deposed::{
+    campaign::Campaign,
     checkers::history::{self, Op},
     cli::{self, Suite},
     mark::Mark,
@@ -587,4 +590,25 @@ fn a_workload_is_a_test() {
         unmet.contains("never seen in 2 seeds: a stale write was refused"),
         "{unmet}"
     );
+}
+
+#[test]
+fn a_stop_finishes_the_seeds_in_hand_and_begins_no_other() {
+    let (system, stop): (Arc<dyn System>, _) = (Arc::new(Forger), AtomicBool::new(false));
+    let workload = short("gc-pause");
+    let campaign = Campaign {
+        system: &system,
+        flaw: None,
+        jobs: NonZero::new(2).expect("2 is not 0"),
+        keep: false,
+        stop: &stop,
+        progress: &|| stop.store(true, Ordering::Relaxed),
+    };
+    let mut seeds = Vec::new();
+    let ran = campaign.run(&[(&workload, 5..=u64::MAX)], |run| {
+        seeds.push(run.seed);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ran, Ok(()));
+    assert!(seeds == [5] || seeds == [5, 6], "{seeds:?}");
 }

@@ -142,8 +142,20 @@ impl Tale {
     }
 
     pub fn leads(self, process: &str, token: Token, until: impl Into<Option<u64>>) -> Self {
+        let sent = self.now / MS;
+        self.leads_counting_from(sent, process, token, until)
+    }
+
+    /// A belief that counts from a send of before.
+    pub fn leads_counting_from(
+        self,
+        sent: u64,
+        process: &str,
+        token: Token,
+        until: impl Into<Option<u64>>,
+    ) -> Self {
         let until = until.into().map(|ms| ms * MS);
-        let (lease, holder, sent) = ("leader".into(), holder(process), Some(self.now));
+        let (lease, holder, sent) = ("leader".into(), holder(process), Some(sent * MS));
         let lead = Lead {
             lease,
             holder,
@@ -292,12 +304,11 @@ impl Tale {
     }
 
     #[track_caller]
-    pub fn is_valid(self, check: Check) {
+    pub fn passes(self, check: Check) {
         assert_eq!(self.verdict(check), Verdict::Valid);
     }
 
-    /// The sentence must hold these words, the evidence these events; the last is the culprit
-    /// unless another is named with [`Tale::convicts_of`].
+    /// The sentence must hold these words, and the evidence be these events.
     #[track_caller]
     pub fn convicts(self, check: Check, words: &str, events: &[u64]) -> Evidence {
         let Verdict::Violated(evidence) = self.verdict(check) else {
