@@ -236,7 +236,8 @@ impl Seer {
                 self.recovered = owned.collect();
             }
             Observation::Renewed(renewed) => {
-                if self.recovered.get(&renewed.lease).copied() == renewed.token {
+                let before = self.recovered.get(&renewed.lease);
+                if before.is_some_and(|before| Some(*before) == renewed.token) {
                     self.marks.insert(Mark::RenewedAcrossStoreRestart);
                 }
             }

@@ -206,7 +206,7 @@ fn a_window_that_was_spent_on_retries_of_the_acquire_is_not_judged() {
         ends_in_calm(term)
     };
     granted_at(10).convicts(Failover, "no renewal had been lost", &[2]);
-    granted_at(11).is_valid(Failover);
+    granted_at(11).passes(Failover);
 }
 
 #[test]
