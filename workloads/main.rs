@@ -1,14 +1,6 @@
 //! `deposed`: the workloads of this crate, on our own system.
-
-use std::{process::ExitCode, sync::Arc};
-
-use deposed::{
-    cli::{self, Suite},
-    prelude::*,
-};
-
-fn main() -> ExitCode {
+fn main() -> std::process::ExitCode {
+    let systems = vec![std::sync::Arc::new(deposed::system::Deposed) as _];
     let workloads = deposed_workloads::all();
-    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
-    cli::main(Suite { workloads, systems })
+    deposed::cli::main(deposed::cli::Suite { workloads, systems })
 }

@@ -236,7 +236,6 @@ impl LeaseClient {
     /// the next. An acquire none of whose tries left is forgotten, so that the next
     /// counts from its own send.
     pub fn on_unreachable(&mut self, now: Nanos, jitter_ppb: u64) {
-        self.end_what_is_over(now);
         let later = now.saturating_add(self.wait(jitter_ppb, None));
         match &mut self.state {
             State::Asking { retried: false, .. } => self.state = State::Idle { until: later },
@@ -480,13 +479,10 @@ impl LeaseClient {
             return;
         };
         let counts = from_now.unwrap_or(tried.counts);
+        // What is left was sent later, so the belief never moves back. Nor is its window
+        // over: it ends no earlier than the term does, and the term is not over.
         term.tries.retain(|tried| tried.attempt > attempt);
-        match &mut term.standing {
-            Standing::Believed(span) if span.until >= counts.until => {}
-            // The term is not over and ends no later than this window does, as every
-            // try is sent within it: the window is not over either.
-            standing => *standing = Standing::Believed(counts),
-        }
+        term.standing = Standing::Believed(counts);
         // A newer try in flight keeps its time to be answered.
         let due = counts.until.saturating_sub(due_before_end);
         term.renew_at = if term.tries.is_empty() {

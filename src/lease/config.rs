@@ -196,21 +196,22 @@ mod tests {
     }
 
     #[test]
-    fn a_third_try_must_fit_the_window() {
-        let tight = config().safe_window() - config().renew_after();
-        let fits = LeaseConfig {
-            try_timeout: (tight - 1) / 3,
+    fn a_third_try_must_be_over_before_the_window_is() {
+        // A window of 900, a renewal due after 300.
+        let timing = |try_timeout| LeaseConfig {
+            ttl: 1_000,
+            max_drift_ppb: 0,
+            safety_margin: 100,
+            renew_fraction_ppb: 333_333_334,
+            try_timeout,
             ..config()
         };
-        assert_eq!(fits.validate(), Ok(()));
-        let spills = LeaseConfig {
-            try_timeout: tight / 3 + 1,
-            ..config()
+        assert_eq!(timing(199).validate(), Ok(()));
+        let spills = ConfigError::TryTooLong {
+            answered: 900,
+            window: 900,
         };
-        assert!(matches!(
-            spills.validate(),
-            Err(ConfigError::TryTooLong { .. })
-        ));
+        assert_eq!(timing(200).validate(), Err(spills));
     }
 
     #[test]

@@ -67,9 +67,9 @@ impl StorageClient {
                 self.unanswered = 0;
                 Ok(reply)
             }
-            Some(Err(error)) => {
+            Some(Err(failure)) => {
                 self.drop_connection();
-                Err(NoAnswer::Unknown(Failure::new(error.kind())))
+                Err(NoAnswer::Unknown(failure))
             }
             None => {
                 self.unanswered += 1;
@@ -97,14 +97,15 @@ impl StorageClient {
 }
 
 /// One request and its reply; replies to earlier calls that come late are passed over.
-async fn converse(connection: &mut Connection, request: &Request) -> Result<Reply, FrameError> {
-    connection.send(request).await?;
+async fn converse(connection: &mut Connection, request: &Request) -> Result<Reply, Failure> {
+    let broken = |error: FrameError| Failure::new(error.kind());
+    connection.send(request).await.map_err(broken)?;
     loop {
-        match connection.receive::<Reply>().await? {
-            Some(Reply::Error { error }) => return Err(FrameError::UnknownKind(error.kind.into())),
+        match connection.receive::<Reply>().await.map_err(broken)? {
+            Some(Reply::Error { error }) => return Err(error),
             Some(reply) if reply.id() == Some(request.id()) => return Ok(reply),
             Some(_) => {}
-            None => return Err(FrameError::Io(std::io::ErrorKind::ConnectionReset.into())),
+            None => return Err(Failure::new("connection-closed")),
         }
     }
 }

@@ -205,6 +205,7 @@ fn answers_out_of_order_or_twice_never_move_the_end_of_belief_back() {
     client.hear(T + 500, Reply::Renewed { attempt: 2 });
     let after = client.clone();
     client.hear(T + 510, Reply::Renewed { attempt: 1 });
+    client.hear(T + 515, Reply::RenewDenied { attempt: 1 });
     client.hear(T + 520, Reply::Renewed { attempt: 2 });
     client.hear(T + 530, granted(1, 5));
     client.hear(T + 540, denied(1, None));
@@ -228,15 +229,15 @@ fn an_answer_to_a_try_never_sent_is_ignored() {
 fn an_answered_try_leaves_a_newer_one_its_time() {
     let mut client = leader();
     client.tick(T + 300);
-    client.tick(T + 450);
-    client.hear(T + 460, Reply::Renewed { attempt: 1 });
+    client.tick(T + 480);
+    client.hear(T + 490, Reply::Renewed { attempt: 1 });
     assert_eq!(
         client.wake_at(),
-        Some(T + 600),
+        Some(T + 480 + TRY),
         "the second try may yet be answered"
     );
-    client.hear(T + 470, Reply::Renewed { attempt: 2 });
-    assert_eq!(client.wake_at(), Some(T + 750));
+    client.hear(T + 500, Reply::Renewed { attempt: 2 });
+    assert_eq!(client.wake_at(), Some(T + 480 + 300));
 }
 
 #[test]
@@ -260,6 +261,7 @@ fn a_belief_that_is_over_does_not_come_back() {
 #[test]
 fn the_end_of_belief_is_a_time_to_wake() {
     let mut client = leader();
+    client.tick(T + 310);
     let mut last = None;
     while client.belief().is_some() {
         last = client.wake_at();
@@ -362,6 +364,14 @@ fn a_renewal_that_did_not_leave_is_tried_again_after_the_backoff() {
     client.tick(T + 300);
     client.on_unreachable(T + 301, 0);
     assert_eq!(client.tick(T + 321), renew(5, 2));
+    client.on_reply(T + 330, &Reply::Renewed { attempt: 2 }, 0);
+    client.tick(T + 621);
+    client.on_unreachable(T + 700, PPB);
+    assert_eq!(
+        client.wake_at(),
+        Some(T + 621 + TRY),
+        "never later than the try's own timeout"
+    );
     let mut idle = leader();
     let before = idle.clone();
     idle.on_unreachable(T + 20, 0);
@@ -429,6 +439,33 @@ fn an_answer_to_another_terms_release_is_ignored() {
     client.tick(T + 100);
     let before = client.clone();
     client.hear(T + 110, Reply::Released { token: 4 });
+    assert_eq!(client, before);
+}
+
+#[test]
+fn a_term_that_is_over_is_lost_not_resigned() {
+    let mut client = leader();
+    client.resign(T + WINDOW);
+    assert_eq!(client.tick(T + WINDOW), acquire(2));
+}
+
+#[test]
+fn a_stray_answer_while_draining_does_not_cut_it_short() {
+    let mut client = leader();
+    client.resign(T + 100);
+    let before = client.clone();
+    client.hear(T + 110, Reply::Released { token: 5 });
+    assert_eq!(client, before);
+}
+
+#[test]
+fn being_drained_twice_is_being_drained_once() {
+    let mut client = leader();
+    client.resign(T + 100);
+    client.drained(T + 100);
+    client.tick(T + 100);
+    let before = client.clone();
+    client.drained(T + 120);
     assert_eq!(client, before);
 }
 
@@ -505,7 +542,12 @@ fn unanswered_renewals_are_remembered_up_to_a_bound() {
     let State::Term(term) = &client.state else {
         panic!("{client:?}")
     };
-    assert_eq!(term.tries.len(), TRIES_IN_FLIGHT);
+    let kept = term.tries.iter().map(|tried| tried.attempt);
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        (93..=100).collect::<Vec<_>>(),
+        "the newest"
+    );
     client.hear(T + 400, Reply::Renewed { attempt: 100 });
     assert_eq!(client.until(), Some(T + 399 + WINDOW));
 }
