@@ -1,4 +1,4 @@
-//! What a workload's file needs: `use deposed::prelude::*;`.
+//! What a workload's file and a suite's `main` need: `use deposed::prelude::*;`.
 
 pub use deposed_checkers::{
     history::{F, Nanos},
@@ -14,5 +14,6 @@ pub use crate::{
         Choice, Length, Nemesis, crash, delay, duplicate, each_kind, gc_pause, hold, isolate,
         latency, lose, lose_exactly, partition, partition_oneway, pause, power_loss, rate, step,
     },
+    system::{Deposed, System},
     workload::{Clocks, Cluster, MS, Network, SECOND, Traffic, Workload},
 };

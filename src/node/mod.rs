@@ -6,10 +6,12 @@
 //! the byte.
 
 pub mod elector;
+pub mod flag;
 pub mod frame;
 pub mod gate;
 pub mod leader;
 pub mod lease_server;
+pub mod rpc;
 pub mod server;
 pub mod storage_client;
 pub mod storage_server;
