@@ -311,7 +311,7 @@ fn a_replay_names_the_first_event_that_differs() {
         .iter()
         .position(|line| line.contains("\"f\":\"granted\""));
     let at = granted.expect("somebody leads");
-    let event = lines[at].replace("\"ttl\":150000000", "\"ttl\":150000001");
+    let event = lines[at].replace("\"ttl\":", "\"ttl\":1");
     let mut edited = lines.clone();
     edited[at] = &event;
     fs::write(&file, edited.join("\n") + "\n").expect("it can be written");
