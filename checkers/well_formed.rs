@@ -5,7 +5,7 @@
 //! in memory. Calls left open at the end of a history are fine: they may have
 //! happened.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::history::{Body, Event, F, Name, Nanos, Op};
 use crate::verdict::Evidence;
@@ -96,7 +96,7 @@ pub(crate) struct Pairing<K> {
     next_index: u64,
     last_time: Nanos,
     /// By call id.
-    open: HashMap<u64, Open<K>>,
+    open: BTreeMap<u64, Open<K>>,
     /// Calls without an id, by process.
     nameless: BTreeMap<Name, Vec<Open<K>>>,
     used: Ids,
@@ -107,7 +107,7 @@ impl<K> Pairing<K> {
         Pairing {
             next_index: 0,
             last_time: 0,
-            open: HashMap::new(),
+            open: BTreeMap::new(),
             nameless: BTreeMap::new(),
             used: Ids::default(),
         }

@@ -13,7 +13,7 @@
 //! must not be in doubt. Client side: an acknowledged operation that was invoked
 //! after the successor's operation had been acknowledged, and is no retry.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ type Landing = (F, Name, Option<Token>, Option<u64>, Name);
 pub(crate) struct ZombieWrite {
     /// By (process, lease).
     candidates: BTreeMap<(Name, Name), Candidate>,
-    pending: HashMap<Landing, Vec<Pending>>,
+    pending: BTreeMap<Landing, Vec<Pending>>,
     /// What landed first, by (storage node, lease).
     landed: BTreeMap<(Name, Name), Marks>,
     /// What was acknowledged first, by lease.

@@ -377,10 +377,11 @@ mod tests {
         }
         let start = tokio::time::Instant::now();
         let clock = DriftingClock::new(Arc::new(Tokio(start)), Drift::new(TRUE_RATE, 0));
-        let sleeper = tokio::spawn(clock.sleep_until(4 * SECOND));
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        clock.set_rate(TRUE_RATE / 2);
-        sleeper.await.expect("the sleeper ends");
+        let slow_down = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            clock.set_rate(TRUE_RATE / 2);
+        };
+        tokio::join!(clock.sleep_until(4 * SECOND), slow_down);
         assert_eq!(start.elapsed(), Duration::from_secs(6));
     }
 }

@@ -1,6 +1,6 @@
 //! Histories as text: one event a line, plain or in colour.
 
-use std::{collections::HashMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write};
 
 use anstyle::{AnsiColor, Style};
 use deposed_checkers::history::{Body, Event, Kind, Name};
@@ -28,9 +28,9 @@ pub enum Colour {
 /// The calls of a history, so that a completion can say what it completes.
 #[derive(Default)]
 pub(super) struct Calls {
-    by_id: HashMap<u64, String>,
+    by_id: BTreeMap<u64, String>,
     /// Calls without an id: one open a process.
-    by_process: HashMap<Name, String>,
+    by_process: BTreeMap<Name, String>,
 }
 
 impl Calls {

@@ -1,5 +1,5 @@
-//! How long a million operations take from file to verdicts. A figure, not a test:
-//! `cargo test -p deposed-checkers --release --test speed -- --ignored --nocapture`
+//! How long a million operations take, on one core: reading the file, and reading and
+//! judging it, in one run. `cargo bench -p deposed-checkers`
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -84,9 +84,8 @@ fn write_history(path: &std::path::Path) {
     writer.finish().unwrap();
 }
 
-#[test]
-#[ignore = "a figure, not a test"]
-fn a_million_operations() {
+#[allow(clippy::disallowed_methods, reason = "a bench measures")]
+fn main() {
     let path = std::env::temp_dir().join(format!("deposed-speed-{}.jsonl", std::process::id()));
     write_history(&path);
     let start = Instant::now();
