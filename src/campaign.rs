@@ -118,7 +118,7 @@ impl Campaign<'_> {
 
     fn one<'w>(&self, workload: &'w Workload, seed: u64) -> Result<Run<'w>, String> {
         let header = Header::of(workload, seed, self.system.name(), self.flaw);
-        header.validate()?;
+        header.validate().map_err(|error| error.to_string())?;
         let outcome = outcome(&header, self.system);
         let mut run = Run {
             workload,
@@ -158,7 +158,7 @@ pub fn outcome(header: &Header, system: &Arc<dyn System>) -> Outcome {
     // A panic outside the nodes' tasks is the harness's own.
     match catch_unwind(AssertUnwindSafe(|| run::run(header, system))) {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(gave_up)) => broken(header, format!("the simulation gave up: {gave_up}")),
+        Ok(Err(gave_up)) => broken(header, gave_up.to_string()),
         Err(panic) => broken(header, format!("the run panicked: {}", panic_text(&*panic))),
     }
 }

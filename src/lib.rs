@@ -18,7 +18,7 @@
 //! let outcome = run(&Header::of(&workload, 42, system.name(), None), &system)?;
 //! assert!(!outcome.failed());
 //! assert!(outcome.history.len() > 500);
-//! # Ok::<(), String>(())
+//! # Ok::<(), deposed::run::RunError>(())
 //! ```
 //!
 //! # Where to look

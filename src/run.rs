@@ -1,5 +1,7 @@
 //! One run: a [`Header`] on a [`System`], recorded and judged. The only way in.
 
+pub mod limits;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -22,6 +24,7 @@ use crate::{
     workload::{Clocks, Cluster, Network, Traffic, Workload},
     world,
 };
+use limits::HeaderError;
 
 /// Everything that a run depends on, and line 1 of its history: the same header
 /// gives the same history, byte for byte.
@@ -115,41 +118,6 @@ impl Header {
         #[cfg(not(feature = "flaws"))]
         Planted::NONE
     }
-
-    /// What a run of this header cannot do, in one sentence; checked before a run.
-    ///
-    /// # Errors
-    /// A value outside what the world can simulate, or a flaw in a build without them.
-    pub fn validate(&self) -> Result<(), String> {
-        if let Err(error) = self.lease.validate() {
-            return Err(format!("the header's lease timing does not work: {error}"));
-        }
-        if !(1..=26).contains(&self.cluster.clients) {
-            return Err(format!(
-                "{} clients: 1 to 26 can be run",
-                self.cluster.clients
-            ));
-        }
-        let Network {
-            min_latency,
-            max_latency,
-        } = self.network;
-        if min_latency < world::TICK || max_latency < min_latency {
-            return Err(format!(
-                "a network latency of {min_latency} to {max_latency} ns: the least must be a \
-                 millisecond, and the most not less than the least"
-            ));
-        }
-        if let Some((node, _)) = self.clocks.iter().find(|(_, rate)| **rate == 0) {
-            return Err(format!(
-                "the clock of '{node}' stands still: a rate must be above 0"
-            ));
-        }
-        if self.flaw.is_some() && !cfg!(feature = "flaws") {
-            return Err("this build has no planted flaws (crate feature `flaws`)".to_owned());
-        }
-        Ok(())
-    }
 }
 
 fn draw_clocks(workload: &Workload, seed: u64) -> (BTreeMap<Name, RatePpb>, BTreeMap<Name, Nanos>) {
@@ -212,16 +180,16 @@ impl Outcome {
 /// Runs a header on a system: chaos, calm, check.
 ///
 /// # Errors
-/// A header that cannot be run ([`Header::validate`]), or a simulation that gave up.
-pub fn run(header: &Header, system: &Arc<dyn System>) -> Result<Outcome, String> {
+/// A header that cannot be run, or a simulation that gave up.
+pub fn run(header: &Header, system: &Arc<dyn System>) -> Result<Outcome, RunError> {
     header.validate()?;
-    let recorded = world::record(header, system)?;
+    let recorded = world::record(header, system).map_err(RunError::Simulation)?;
     let mut defects: Vec<String> = Vec::new();
     for (node, message) in recorded.panics {
         defects.push(format!("a task of {node} panicked: {message}"));
     }
     defects.extend(recorded.discrepancy);
-    let verdicts = crate::checkers::judge::judge(&checkers_header(header)?, &recorded.history);
+    let verdicts = crate::checkers::judge::judge(&checkers_header(header), &recorded.history);
     let marks = mark::seen(header, &recorded.history, &verdicts);
     Ok(Outcome {
         header: header.clone(),
@@ -232,12 +200,23 @@ pub fn run(header: &Header, system: &Arc<dyn System>) -> Result<Outcome, String>
     })
 }
 
+/// Why a run brought forth nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The header asks for what cannot be run.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// The simulation gave up.
+    #[error("the simulation gave up: {0}")]
+    Simulation(String),
+}
+
 /// The part of a header that checkers read.
 ///
-/// # Errors
-/// Never, in fact: a header is a JSON object with all that the checkers require.
-pub fn checkers_header(header: &Header) -> Result<crate::checkers::history::Header, String> {
+/// # Panics
+/// Never: a header is a JSON object with all that the checkers require.
+pub fn checkers_header(header: &Header) -> crate::checkers::history::Header {
     serde_json::to_value(header)
         .and_then(serde_json::from_value)
-        .map_err(|error| error.to_string())
+        .expect("a header of ours is one that the checkers read")
 }

@@ -69,7 +69,9 @@ struct Difference {
 /// Runs a header twice, on two threads.
 fn twice(suite: &Suite, header: &Header) -> Result<Compared, Halt> {
     let system = suite.system(Some(&header.system))?;
-    header.validate().map_err(Halt::BadInput)?;
+    header
+        .validate()
+        .map_err(|why| Halt::BadInput(why.to_string()))?;
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| campaign::outcome(header, system));
         let second = campaign::outcome(header, system);

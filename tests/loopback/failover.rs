@@ -55,7 +55,7 @@ async fn elects_fails_over_and_refuses_a_zombie_write_over_real_tcp() {
         .await;
 
     assert!(panics.is_empty(), "{panics:?}");
-    let verdicts = judge(&checkers_header(&header).expect("a header"), &history);
+    let verdicts = judge(&checkers_header(&header), &history);
     for (check, verdict) in &verdicts.0 {
         let undecided = matches!(verdict, Verdict::Unknown(_));
         assert!(!verdict.is_violated() && !undecided, "{check}: {verdict:?}");

@@ -1,0 +1,223 @@
+//! What a run can be asked for. A header may come from a file that somebody edited:
+//! whatever is in it is refused in one sentence, never run for ever or into a panic.
+
+use deposed_checkers::history::{Name, Nanos, RatePpb};
+
+use super::Header;
+use crate::{
+    fault::{Fault, Injection, Moment, Trigger},
+    lease::ConfigError,
+    workload::{Network, SECOND},
+    world,
+};
+
+/// The longest run, chaos and calm together.
+pub const LONGEST_RUN: Nanos = 24 * 3600 * SECOND;
+/// The most leases in a run; each client has a connection and two tasks for each.
+pub const MOST_LEASES: u32 = 1_000;
+/// The most clients: one a letter.
+pub const MOST_CLIENTS: u8 = 26;
+/// The slowest and the fastest clock, in parts per billion.
+pub const CLOCK_RATES: (RatePpb, RatePpb) = (1_000_000, 1_000_000_000_000);
+/// The farthest that a clock may be ahead at the start: a hundred years.
+pub const MOST_OFFSET: Nanos = 100 * 366 * 24 * 3600 * SECOND;
+
+/// Why a header cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// See [`LeaseConfig::validate`](crate::lease::LeaseConfig::validate).
+    #[error("the header's lease timing does not work: {0}")]
+    Lease(#[from] ConfigError),
+    /// See [`MOST_CLIENTS`].
+    #[error("the header's cluster has {0} clients; 1 to {MOST_CLIENTS} can be run")]
+    Clients(u8),
+    /// See [`MOST_LEASES`].
+    #[error("the header's traffic has {0} leases; 1 to {MOST_LEASES} can be run")]
+    Leases(u32),
+    /// See [`LONGEST_RUN`].
+    #[error("the header's run is longer than a day; shorten 'chaos' or 'calm' (both are ns)")]
+    TooLong,
+    /// The least latency is a tick: below it a message would arrive before it left.
+    #[error(
+        "the header's network latency of {0} to {1} ns does not work: the least must be \
+         1000000 (a millisecond) or more, and the most not below it"
+    )]
+    Latency(Nanos, Nanos),
+    /// See [`CLOCK_RATES`].
+    #[error(
+        "the header's clock of '{node}' runs at {rate} parts per billion; {} to {} can be run",
+        CLOCK_RATES.0, CLOCK_RATES.1
+    )]
+    ClockRate {
+        /// Whose clock.
+        node: Name,
+        /// Its rate.
+        rate: RatePpb,
+    },
+    /// See [`MOST_OFFSET`].
+    #[error("the header's clock of '{0}' is more than a hundred years ahead")]
+    Offset(Name),
+    /// One entry of the schedule.
+    #[error("entry {entry} of the header's schedule cannot be injected: {reason}")]
+    Entry {
+        /// Which, from 0.
+        entry: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// The crate feature `flaws` is off.
+    #[error("the header has a planted flaw, and this build has none (crate feature `flaws`)")]
+    NoFlaws,
+}
+
+impl Header {
+    /// Whether a run of this header can be asked for; checked before each run.
+    ///
+    /// # Errors
+    /// The first value that is outside what the world can simulate.
+    pub fn validate(&self) -> Result<(), HeaderError> {
+        self.lease.validate()?;
+        if !(1..=MOST_CLIENTS).contains(&self.cluster.clients) {
+            return Err(HeaderError::Clients(self.cluster.clients));
+        }
+        if !(1..=MOST_LEASES).contains(&self.traffic.leases) {
+            return Err(HeaderError::Leases(self.traffic.leases));
+        }
+        if self.chaos.saturating_add(self.calm) > LONGEST_RUN {
+            return Err(HeaderError::TooLong);
+        }
+        let Network {
+            min_latency,
+            max_latency,
+        } = self.network;
+        if min_latency < world::TICK || max_latency < min_latency || max_latency > LONGEST_RUN {
+            return Err(HeaderError::Latency(min_latency, max_latency));
+        }
+        let bad_rate = self.clocks.iter().find(|(_, rate)| !can_run_at(**rate));
+        if let Some((node, &rate)) = bad_rate {
+            return Err(HeaderError::ClockRate {
+                node: node.clone(),
+                rate,
+            });
+        }
+        if let Some((node, _)) = self.offsets.iter().find(|(_, ahead)| **ahead > MOST_OFFSET) {
+            return Err(HeaderError::Offset(node.clone()));
+        }
+        for (entry, injection) in self.schedule.iter().enumerate() {
+            can_inject(injection).map_err(|reason| HeaderError::Entry { entry, reason })?;
+        }
+        if self.flaw.is_some() && !cfg!(feature = "flaws") {
+            return Err(HeaderError::NoFlaws);
+        }
+        Ok(())
+    }
+}
+
+fn can_run_at(rate: RatePpb) -> bool {
+    (CLOCK_RATES.0..=CLOCK_RATES.1).contains(&rate)
+}
+
+fn can_inject(injection: &Injection) -> Result<(), String> {
+    if let Trigger::On { nth: 0, moment, .. } = injection.when {
+        let Moment { f, .. } = moment;
+        return Err(format!(
+            "its trigger waits for the 0th {}; they count from 1",
+            f.name()
+        ));
+    }
+    match injection.fault {
+        Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
+            "a clock rate of {rate_ppb} parts per billion; {} to {} can be run",
+            CLOCK_RATES.0, CLOCK_RATES.1
+        )),
+        Fault::Latency { min, max, .. } if min < world::TICK || max < min => Err(format!(
+            "a latency of {min} to {max} ns; the least must be 1000000 (a millisecond) or more, \
+             and the most not below it"
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fault::Target, lease::LeaseConfig, workload::Workload};
+
+    type Spoil = fn(&mut Header);
+
+    #[test]
+    fn what_a_world_cannot_run_is_refused_in_a_sentence_that_names_it() {
+        let header = Header::of(&Workload::named("w"), 1, "deposed", None);
+        assert_eq!(header.validate(), Ok(()));
+        let rate = |rate_ppb| Injection {
+            when: Trigger::At(0),
+            fault: Fault::Rate {
+                target: Target::Store,
+                rate_ppb,
+                length: 1,
+            },
+        };
+        assert_eq!(can_inject(&rate(1_000_000)), Ok(()));
+        assert!(can_inject(&rate(0)).is_err());
+        let spoilt: [(Spoil, &str); 12] = [
+            (
+                |h| {
+                    h.lease = LeaseConfig {
+                        ttl: 0,
+                        ..h.lease.clone()
+                    }
+                },
+                "lease timing",
+            ),
+            (|h| h.cluster.clients = 0, "0 clients"),
+            (|h| h.cluster.clients = 27, "27 clients"),
+            (|h| h.traffic.leases = 0, "0 leases"),
+            (|h| h.traffic.leases = u32::MAX, "4294967295 leases"),
+            (|h| h.chaos = u64::MAX, "longer than a day"),
+            (|h| h.network.min_latency = 999_999, "999999 to"),
+            (|h| h.network.max_latency = 1, "to 1 ns"),
+            (|h| h.clocks = [("a".into(), 0)].into(), "'a' runs at 0"),
+            (
+                |h| h.offsets = [("b".into(), u64::MAX)].into(),
+                "'b' is more than",
+            ),
+            (
+                |h| {
+                    let (target, length) = (Target::Store, 1);
+                    let fault = Fault::Rate {
+                        target,
+                        rate_ppb: 0,
+                        length,
+                    };
+                    h.schedule.push(Injection {
+                        when: Trigger::At(0),
+                        fault,
+                    });
+                },
+                "entry 0",
+            ),
+            (
+                |h| {
+                    let moment = Moment::done(deposed_checkers::history::F::Write);
+                    let when = Trigger::On {
+                        moment,
+                        nth: 0,
+                        plus: 0,
+                    };
+                    let fault = Fault::Step {
+                        target: Target::Store,
+                        by: 1,
+                    };
+                    h.schedule.push(Injection { when, fault });
+                },
+                "the 0th write",
+            ),
+        ];
+        for (spoil, named) in spoilt {
+            let mut header = header.clone();
+            spoil(&mut header);
+            let error = header.validate().expect_err(named).to_string();
+            assert!(error.contains(named), "{named}: {error}");
+        }
+    }
+}
