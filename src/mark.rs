@@ -235,10 +235,11 @@ impl Seer {
                 let owned = owned.map(|(name, lease)| (name.clone(), lease.counter));
                 self.recovered = owned.collect();
             }
-            Observation::Renewed(renewed) => {
-                if self.recovered.get(&renewed.lease).copied() == renewed.token {
-                    self.marks.insert(Mark::RenewedAcrossStoreRestart);
-                }
+            Observation::Renewed(renewed)
+                if renewed.token.is_some()
+                    && self.recovered.get(&renewed.lease).copied() == renewed.token =>
+            {
+                self.marks.insert(Mark::RenewedAcrossStoreRestart);
             }
             Observation::Fenced(fenced) => {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);
