@@ -17,8 +17,15 @@ pub fn workload() -> Workload {
             .weight(6),
         hold(leader, Target::Storage).aimed(&[granted]).weight(3),
     ]);
+    let calm = Workload::named("slow-network");
     Workload {
         story: "latency beyond the try timeout, links held back, late frames of every kind",
+        // Deletes and releases, too, or their frames would not be there to suffer.
+        traffic: Traffic {
+            delete_one_in: 10,
+            resign_every: Some(calm.lease.ttl * 6),
+            ..calm.traffic.clone()
+        },
         nemesis: Nemesis::dense(1, 3, choices),
         must_see: vec![
             Mark::FrameDelayed,
@@ -26,6 +33,6 @@ pub fn workload() -> Workload {
             Mark::StaleWriteRefused,
         ],
         catches: vec![(Flaw::CountFromReply, Check::BeliefSafety)],
-        ..Workload::named("slow-network")
+        ..calm
     }
 }
