@@ -113,7 +113,8 @@ impl Failover {
         let Some((calm, mark)) = self.calm else {
             return;
         };
-        // The rates are those in force when the instant of the mark was over.
+        // The rates are those in force when the instant of the mark was over; who
+        // joins later may be slower.
         if self.bounds.is_none() {
             self.bounds = self.bounds();
         }
@@ -198,6 +199,7 @@ impl Checker for Failover {
             Body::Invoke(Op::Acquire(op)) => {
                 if !self.clients.contains(&event.process) {
                     self.clients.insert(event.process.clone());
+                    self.bounds = None;
                 }
                 if !self.leases.contains_key(&op.lease) {
                     let fresh = Progress {

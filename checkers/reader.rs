@@ -278,7 +278,9 @@ impl<R: BufRead> Iterator for Reader<R> {
 /// # Errors
 ///
 /// When the file cannot be opened, or its first line is not a header.
-pub fn open(path: impl AsRef<Path>) -> Result<(Header, Reader<Box<dyn BufRead>>), ReadError> {
+pub fn open(
+    path: impl AsRef<Path>,
+) -> Result<(Header, Reader<Box<dyn BufRead + Send>>), ReadError> {
     let path = path.as_ref();
     let file = path.display().to_string();
     let failed = |problem| ReadError {
@@ -286,7 +288,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<(Header, Reader<Box<dyn BufRead>>)
         line: 0,
         problem,
     };
-    let mut input: Box<dyn BufRead> = if path.as_os_str() == "-" {
+    let mut input: Box<dyn BufRead + Send> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(io::stdin()))
     } else {
         let opened = File::open(path).map_err(|error| failed(Problem::Open(error)))?;

@@ -2,42 +2,46 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Event, Name, Op, Token};
+use crate::history::{Delete, Event, Kind, Name, Op, Write};
 
-/// Storage keeps its last answer and repeats it to the same (token, seq), whatever
-/// it has seen since: that a retry was acknowledged says nothing of when it landed.
+/// Storage keeps its last answer and repeats it to the same write under the same
+/// (token, seq), whatever it has seen since: that a retry was acknowledged says
+/// nothing of when it landed.
 #[derive(Default)]
 pub(crate) struct Retries {
-    /// The newest token and the highest seq invoked under it, by (process, lease).
-    newest: BTreeMap<(Name, Name), (Option<Token>, u64)>,
+    /// Writes and deletes with a seq of each (process, lease) that may have landed
+    /// without an answer, of its newest token: their invoke and what they are.
+    unanswered: BTreeMap<(Name, Name), Vec<(u64, Op)>>,
 }
 
 impl Retries {
-    /// Takes note of an invoke; true if its process invoked this seq, or a later
-    /// one, under this token before.
-    pub fn see(&mut self, event: &Event, op: &Op) -> bool {
-        let seq = match op {
-            Op::Write(op) => op.seq,
-            Op::Delete(op) => op.seq,
-            _ => None,
+    /// Takes note of an invoke; true if it tries again what may have landed.
+    pub fn invoked(&mut self, event: &Event, op: &Op) -> bool {
+        let (Op::Write(Write { seq: Some(_), .. }) | Op::Delete(Delete { seq: Some(_), .. })) = op
+        else {
+            return false;
         };
-        let Some(seq) = seq else { return false };
         let key = (event.process.clone(), op.lease().clone());
-        let token = op.token();
-        match self.newest.get_mut(&key) {
-            Some((newest, highest)) if *newest == token => {
-                let again = seq <= *highest;
-                *highest = seq.max(*highest);
-                again
-            }
-            Some(newest) => {
-                *newest = (token, seq);
-                false
-            }
-            None => {
-                self.newest.insert(key, (token, seq));
-                false
-            }
+        let tries = self.unanswered.entry(key).or_default();
+        if tries
+            .last()
+            .is_some_and(|(_, last)| last.token() != op.token())
+        {
+            tries.clear();
+        }
+        let again = tries.iter().any(|(_, tried)| tried == op);
+        tries.push((event.index, op.clone()));
+        again
+    }
+
+    /// Takes note of a completion.
+    pub fn completed(&mut self, event: &Event, invoke: u64, op: &Op) {
+        if event.kind == Kind::Info || !matches!(op, Op::Write(_) | Op::Delete(_)) {
+            return;
+        }
+        let key = (event.process.clone(), op.lease().clone());
+        if let Some(tries) = self.unanswered.get_mut(&key) {
+            tries.retain(|(tried, _)| *tried != invoke);
         }
     }
 }

@@ -6,8 +6,7 @@
 //! nodes: a write, delete or fence that was acknowledged, though invoked after a
 //! higher token's fence, write or delete had been acknowledged. Both are judged
 //! where both are recorded: replicas promise the first each and the second
-//! together. A retry (a seq that its process invoked before under that token) is left
-//! out of the second: storage may repeat the first try's answer.
+//! together. A retry of a write that was not answered is left out of the second: storage may repeat the first try's answer.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +48,8 @@ impl StorageSafety {
 
     fn invoked(&mut self, event: &Event, op: &Op) {
         let Some(token) = op.token() else { return };
-        if !matches!(op, Op::Write(_) | Op::Delete(_) | Op::Fence(_)) || self.retries.see(event, op)
+        if !matches!(op, Op::Write(_) | Op::Delete(_) | Op::Fence(_))
+            || self.retries.invoked(event, op)
         {
             return;
         }
@@ -66,6 +66,7 @@ impl StorageSafety {
     }
 
     fn completed(&mut self, event: &Event, invoke: u64, op: &Op) {
+        self.retries.completed(event, invoke, op);
         let doomed = self.doomed.remove(&invoke);
         if event.kind != Kind::Ok || !matches!(op, Op::Write(_) | Op::Delete(_) | Op::Fence(_)) {
             return;

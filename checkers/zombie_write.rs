@@ -141,7 +141,7 @@ impl ZombieWrite {
             return;
         }
         let Some(landing) = landing(op) else { return };
-        let retry = self.retries.see(event, op);
+        let retry = self.retries.invoked(event, op);
         let candidate = self.candidates.get(&key);
         let (client, node) = candidate.map_or((None, None), Candidate::grant);
         if let Some(grant) = client {
@@ -175,6 +175,7 @@ impl ZombieWrite {
         if let Op::Acquire(_) = invoked.op {
             return self.acquired(event, invoked);
         }
+        self.retries.completed(event, invoked.index, &invoked.op);
         let Some(landing) = landing(&invoked.op) else {
             return;
         };

@@ -8,7 +8,7 @@ use std::{
     num::NonZero,
     ops::{Add, ControlFlow, RangeInclusive},
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -239,13 +239,24 @@ pub fn all_cores() -> NonZero<usize> {
     thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// A workload as a test: runs it over its default seeds, prints its counts, and leaves
-/// the history of a failure in `runs/` beside the workspace's `Cargo.lock`.
+/// A workload as a test: [`holds`], with the history of a failure in `runs/` beside the
+/// workspace's `Cargo.lock`. Prints the counts.
 ///
 /// # Panics
-/// With the report, when a check is violated, a run is defective, a check that the
-/// workload's runs must be judged by is undecided, or a mark was never seen.
+/// With the report, when it does not hold.
 pub fn test(workload: &Workload, system: &Arc<dyn System>) {
+    match holds(workload, system, &beside_the_lock_file()) {
+        Ok(text) => println!("{text}"),
+        Err(text) => panic!("\n{text}"),
+    }
+}
+
+/// Runs a workload over its default seeds and reports.
+///
+/// # Errors
+/// With the report as well: a check was violated or undecided, a run was defective, a
+/// mark was never seen, or `dir` cannot keep the history of a failure.
+pub fn holds(workload: &Workload, system: &Arc<dyn System>, dir: &Path) -> Result<String, String> {
     let campaign = Campaign {
         system,
         flaw: None,
@@ -255,22 +266,20 @@ pub fn test(workload: &Workload, system: &Arc<dyn System>) {
         progress: &|| {},
     };
     let mut text = Vec::new();
-    let told = Shelf::open(&beside_the_lock_file()).map_err(report::Halt::BadInput);
-    let told = told.and_then(|shelf| {
-        let seeds = 0..=workload.seeds.saturating_sub(1);
-        report::campaign::tell(&campaign, &[(workload, seeds)], &shelf, &mut text)
-    });
-    let text = String::from_utf8_lossy(&text);
-    match told {
+    let seeds = 0..=workload.seeds.saturating_sub(1);
+    let shelf = Shelf::open(dir)?;
+    let tallies = report::campaign::tell(&campaign, &[(workload, seeds)], &shelf, &mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match tallies {
         Ok(tallies)
             if tallies
                 .iter()
                 .all(|tally| tally.standing() == Standing::Valid) =>
         {
-            println!("{text}");
+            Ok(text)
         }
-        Ok(_) => panic!("\n{text}"),
-        Err(halt) => panic!("\n{text}{halt}"),
+        Ok(_) => Err(text),
+        Err(halt) => Err(text + &halt.to_string()),
     }
 }
 

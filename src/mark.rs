@@ -235,11 +235,11 @@ impl Seer {
                 let owned = owned.map(|(name, lease)| (name.clone(), lease.counter));
                 self.recovered = owned.collect();
             }
-            Observation::Renewed(renewed)
-                if renewed.token.is_some()
-                    && self.recovered.get(&renewed.lease).copied() == renewed.token =>
-            {
-                self.marks.insert(Mark::RenewedAcrossStoreRestart);
+            Observation::Renewed(renewed) => {
+                let before = self.recovered.get(&renewed.lease);
+                if before.is_some_and(|before| Some(*before) == renewed.token) {
+                    self.marks.insert(Mark::RenewedAcrossStoreRestart);
+                }
             }
             Observation::Fenced(fenced) => {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);

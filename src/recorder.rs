@@ -46,7 +46,7 @@ impl Recorder {
 
     /// Notes that a call begins. Its outcome is told to the returned [`Call`].
     pub fn invoke(&self, process: &Name, op: Op) -> Call {
-        let f = f_of(&op);
+        let f = op.f();
         let id = self.log.as_ref().map_or(0, |log| {
             let mut log = log.borrow_mut();
             log.calls += 1;
@@ -101,7 +101,7 @@ impl Recorder {
                 body,
                 error,
             };
-            tracing::debug!(target: "deposed", "{}", story(&event));
+            tracing::debug!(target: "deposed", time = event.time, process = %event.process, "{}", story(&event));
             log.events.push(event);
         }
     }
@@ -186,19 +186,6 @@ impl Drop for Call {
             self.recorder
                 .note(&self.process, Kind::Info, Some(self.id), body, cut);
         }
-    }
-}
-
-/// Which call an operation is.
-pub fn f_of(op: &Op) -> F {
-    match op {
-        Op::Acquire(_) => F::Acquire,
-        Op::Renew(_) => F::Renew,
-        Op::Release(_) => F::Release,
-        Op::Fence(_) => F::Fence,
-        Op::Write(_) => F::Write,
-        Op::Delete(_) => F::Delete,
-        Op::Read(_) => F::Read,
     }
 }
 

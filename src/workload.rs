@@ -47,10 +47,10 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Three clients, a ttl of 150 ms, true clocks, ten seconds in which nothing
+    /// Three clients, a ttl of 300 ms, true clocks, ten seconds in which nothing
     /// goes wrong, two of calm.
     pub fn named(name: &'static str) -> Self {
-        let lease = LeaseConfig::for_ttl(150 * MS);
+        let lease = LeaseConfig::for_ttl(300 * MS);
         Self {
             name,
             story: "",
@@ -115,12 +115,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// One lease, one key, about seven updates a ttl.
+    /// One lease, one key, about four updates a ttl.
     pub fn for_ttl(ttl: Nanos) -> Self {
         Self {
             leases: 1,
             keys: 1,
-            write_every: ttl / 12,
+            write_every: ttl / 5,
             delete_one_in: 0,
             resign_every: None,
         }

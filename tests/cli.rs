@@ -3,14 +3,17 @@
 use std::{
     fs,
     io::{self, Write},
+    num::NonZero,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use deposed::{
+    campaign::Campaign,
     checkers::history::{self, Op},
     cli::{self, Suite},
     mark::Mark,
@@ -190,7 +193,7 @@ fn a_failure_is_told_in_full_and_its_history_replays_checks_and_shows() {
     let dir = scratch("failing");
     let (code, out, err) = deposed(&dir, "run gc-pause --seed 3 --system forger --out DIR");
     assert_eq!((code, err.as_str()), (1, ""), "{out}");
-    let start = "FAILED  gc-pause  seed 3  system forger\n\n  token-monotonicity: ";
+    let start = "FAILED  gc-pause  seed 3  system forger\n\n  election-barrier: ";
     assert!(out.starts_with(start), "{out}");
     assert!(out.contains("\n   > "), "the culprit is marked: {out}");
     assert!(out.contains("write x=40 @7"), "{out}");
@@ -200,7 +203,7 @@ fn a_failure_is_told_in_full_and_its_history_replays_checks_and_shows() {
         format!("\n\n  replay   deposed replay {file}\n  look     deposed show   {file}\n\n");
     assert!(out.contains(&next), "{out}");
     assert!(
-        out.ends_with("1 of 1 seed: token-monotonicity 1\n        seeds 3\n"),
+        out.contains("1 of 1 seed: election-barrier 1\n        seeds 3\n"),
         "{out}"
     );
 
@@ -208,13 +211,13 @@ fn a_failure_is_told_in_full_and_its_history_replays_checks_and_shows() {
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.starts_with(&format!("identical  {file}  ")), "{out}");
     assert!(
-        out.ends_with(" events, token-monotonicity violated\n"),
+        out.ends_with(" events, election-barrier violated\n"),
         "{out}"
     );
     let (code, out, err) = deposed(&dir, &format!("check {file}"));
     assert_eq!((code, err.as_str()), (1, ""), "{out}");
     assert!(
-        out.starts_with(&format!("FAILED  {file}\n\n  token-monotonicity: ")),
+        out.starts_with(&format!("FAILED  {file}\n\n  election-barrier: ")),
         "{out}"
     );
     let (code, out, err) = deposed(&dir, &format!("show {file}"));
@@ -241,7 +244,7 @@ fn only_the_first_failures_are_told_in_full_and_all_are_kept() {
     assert_eq!(code, 1);
     assert_eq!(out.matches("FAILED  gc-pause  seed").count(), 3, "{out}");
     assert!(
-        out.ends_with("5 of 5 seeds: token-monotonicity 5\n        seeds 0 1 2 3 4\n"),
+        out.contains("5 of 5 seeds: election-barrier 5\n        seeds 0 1 2 3 4\n"),
         "{out}"
     );
     assert_eq!(fs::read_dir(&dir).expect("it is there").count(), 5);
@@ -304,22 +307,27 @@ fn a_replay_names_the_first_event_that_differs() {
     );
 
     let lines: Vec<&str> = kept.lines().collect();
+    let granted = lines
+        .iter()
+        .position(|line| line.contains("\"f\":\"granted\""));
+    let at = granted.expect("somebody leads");
+    let event = lines[at].replace("\"ttl\":150000000", "\"ttl\":150000001");
     let mut edited = lines.clone();
-    let event = lines[3].replace("\"process\":\"", "\"process\":\"z");
-    edited[3] = &event;
+    edited[at] = &event;
     fs::write(&file, edited.join("\n") + "\n").expect("it can be written");
     let (code, out, err) = deposed(&dir, "replay DIR/gc-pause-0.jsonl");
-    if code == 2 {
-        // A completion by a process that never called: not a history any more.
-        assert!(err.contains("gc-pause-0.jsonl:4"), "{err}");
-    } else {
-        assert_eq!(code, 1, "{err}");
-        assert!(
-            out.starts_with("differs  DIR/gc-pause-0.jsonl  at event 2\n"),
-            "{out}"
-        );
-        assert!(out.contains(&event) && out.contains(lines[3]), "{out}");
-    }
+    assert_eq!((code, err.as_str()), (1, ""));
+    let place = format!("differs  DIR/gc-pause-0.jsonl  at event {}\n", at - 1);
+    assert!(out.starts_with(&place), "{out}");
+    assert!(out.contains(&event) && out.contains(lines[at]), "{out}");
+
+    edited[at] = "{\"index\":";
+    fs::write(&file, edited.join("\n") + "\n").expect("it can be written");
+    refuses(
+        &dir,
+        "replay DIR/gc-pause-0.jsonl",
+        &format!("gc-pause-0.jsonl:{}: not JSON", at + 1),
+    );
 
     fs::write(&file, lines[..5].join("\n") + "\n").expect("it can be written");
     let (code, out, _) = deposed(&dir, "replay DIR/gc-pause-0.jsonl");
@@ -558,4 +566,49 @@ fn list_names_everything() {
     ] {
         assert!(out.contains(expected), "{expected:?} in {out}");
     }
+}
+
+#[test]
+fn a_workload_is_a_test() {
+    let dir = scratch("test");
+    let holds = |workload: &Workload, system: Arc<dyn System>| {
+        deposed::campaign::holds(workload, &system, &dir)
+    };
+    let counts = holds(&short("gc-pause"), Arc::new(Deposed)).expect("nothing goes wrong");
+    assert!(
+        counts.starts_with("ok      gc-pause     2 seeds"),
+        "{counts}"
+    );
+    let failure = holds(&short("gc-pause"), Arc::new(Forger)).expect_err("it forges");
+    assert!(
+        failure.starts_with("FAILED  gc-pause  seed 0  system forger\n"),
+        "{failure}"
+    );
+    let demanding = suite().workloads.remove(1);
+    let unmet = holds(&demanding, Arc::new(Deposed)).expect_err("nothing is stale");
+    assert!(
+        unmet.contains("never seen in 2 seeds: a stale write was refused"),
+        "{unmet}"
+    );
+}
+
+#[test]
+fn a_stop_finishes_the_seeds_in_hand_and_begins_no_other() {
+    let (system, stop): (Arc<dyn System>, _) = (Arc::new(Forger), AtomicBool::new(false));
+    let workload = short("gc-pause");
+    let campaign = Campaign {
+        system: &system,
+        flaw: None,
+        jobs: NonZero::new(2).expect("2 is not 0"),
+        keep: false,
+        stop: &stop,
+        progress: &|| stop.store(true, Ordering::Relaxed),
+    };
+    let mut seeds = Vec::new();
+    let ran = campaign.run(&[(&workload, 5..=u64::MAX)], |run| {
+        seeds.push(run.seed);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ran, Ok(()));
+    assert!(seeds == [5] || seeds == [5, 6], "{seeds:?}");
 }

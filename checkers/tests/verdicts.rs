@@ -46,3 +46,15 @@ fn every_history_gets_its_verdict() {
     }
     assert_eq!(judged, 21);
 }
+
+#[test]
+fn checks_go_by_their_names() {
+    for check in Check::ALL {
+        assert_eq!(check.to_string().parse(), Ok(check));
+    }
+    let unknown = "storage-safty".parse::<Check>().unwrap_err().to_string();
+    assert!(
+        unknown.contains("'storage-safty'; the checks are well-formed, token"),
+        "{unknown}"
+    );
+}

@@ -13,6 +13,7 @@ use super::{Console, Exit, arguments::CheckArgs, names};
 use crate::report::{
     Halt,
     failure::{Exhibits, Failure, others},
+    text::counted,
 };
 
 pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
@@ -24,7 +25,7 @@ pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit,
             Ok(judged) => {
                 let text = match args.json {
                     true => judged.json()? + "\n",
-                    false => judged.text(path)?,
+                    false => judged.text(path),
                 };
                 console.out.write_all(text.as_bytes())?;
                 exit = exit.and(judged.exit());
@@ -42,6 +43,8 @@ pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit,
 struct Judged {
     file: String,
     events: u64,
+    /// Whether it is a file that can be read again: no pipe.
+    lasting: bool,
     replayable: bool,
     verdicts: Verdicts,
 }
@@ -64,14 +67,12 @@ fn judged(path: &Path, only: &[Check]) -> Result<Judged, ReadError> {
             *verdict = verdict.clone().required();
         }
     }
-    let replayable = path != Path::new("-")
-        && ["cluster", "schedule"]
-            .iter()
-            .all(|part| header.rest.contains_key(*part));
+    let needed = ["cluster", "schedule"];
     Ok(Judged {
         file: path.display().to_string(),
         events,
-        replayable,
+        lasting: path.is_file(),
+        replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
         verdicts,
     })
 }
@@ -120,29 +121,26 @@ impl Judged {
         serde_json::to_string(&object).map_err(|error| Halt::BadInput(error.to_string()))
     }
 
-    fn text(&self, path: &Path) -> Result<String, Halt> {
+    fn text(&self, path: &Path) -> String {
         if self.verdicts.violated().next().is_none() {
-            let (word, events) = (self.word(), self.events);
+            let (word, events) = (self.word(), counted(self.events, "event"));
             let others = others(&self.verdicts);
-            return Ok(format!(
-                "{word}  {}  {events} events\n\n{others}\n",
-                self.file
-            ));
+            return format!("{word}  {}  {events}\n\n{others}\n", self.file);
         }
-        let stdin = path == Path::new("-");
         let mut exhibits = Exhibits::of(&self.verdicts);
-        if !stdin {
-            show(path, &mut exhibits).map_err(|error| Halt::BadInput(error.to_string()))?;
+        // What changed meanwhile is shown by its indices alone.
+        if self.lasting && show(path, &mut exhibits).is_err() {
+            exhibits = Exhibits::of(&self.verdicts);
         }
         let failure = Failure {
             title: &self.file,
             defects: &[],
             verdicts: &self.verdicts,
             exhibits,
-            file: (!stdin).then_some(&*self.file),
-            replayable: self.replayable,
+            file: self.lasting.then_some(&*self.file),
+            replayable: self.replayable && self.lasting,
         };
-        Ok(failure.text() + "\n")
+        failure.text() + "\n"
     }
 }
 

@@ -184,10 +184,10 @@ fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
         .map_err(|error| refuse(format!("its header does not fit: {error}")))
 }
 
-/// A difference in a file that is no history is bad input, not a verdict. (Standard
-/// input cannot be read again; there the lines speak for themselves.)
+/// A difference in a file that is no history is bad input, not a verdict. (A pipe
+/// cannot be read again; there the lines speak for themselves.)
 fn readable(path: &Path, index: usize) -> Result<(), Halt> {
-    if path == Path::new("-") {
+    if !path.is_file() {
         return Ok(());
     }
     let bad = |error: reader::ReadError| Halt::BadInput(error.to_string());

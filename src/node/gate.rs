@@ -183,7 +183,7 @@ mod tests {
         let gate = Gate::default();
         let (count, process) = counting(&gate, 10);
         let driver = async {
-            tokio::time::sleep(Duration::from_micros(3500)).await;
+            tokio::time::sleep(Duration::from_millis(3)).await;
             gate.close();
             gate.close();
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -206,7 +206,7 @@ mod tests {
             before: Some(F::Renew),
         });
         let driver = async {
-            tokio::time::sleep(Duration::from_micros(1500)).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
             assert_eq!(
                 (count.get(), gate.take_caught()),
                 (1, None),

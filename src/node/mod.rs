@@ -27,7 +27,7 @@ use crate::{
     clock::Clock,
     disk::Disk,
     net::Net,
-    recorder::{Call, Recorder, f_of},
+    recorder::{Call, Recorder},
 };
 use gate::Gate;
 
@@ -158,7 +158,7 @@ impl Node {
     /// Begins a call: a gc point, then the record that it was invoked. Its outcome
     /// is told to the returned [`Call`]; dropped without one it is `info`.
     pub async fn invoke(&self, op: Op) -> Call {
-        self.reach(Some(f_of(&op))).await;
+        self.reach(Some(op.f())).await;
         self.0.parts.recorder.invoke(self.name(), op)
     }
 

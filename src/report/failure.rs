@@ -1,7 +1,7 @@
 //! A failure as a person wants it: one sentence, the shortest evidence, the next
 //! commands.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use deposed_checkers::{
     history::{Body, Event, Name},
@@ -102,7 +102,7 @@ impl Exhibit {
             events,
         } = self.evidence;
         let mut rows = self.rows;
-        let processes: BTreeSet<Name> = rows.iter().map(|row| row.process.clone()).collect();
+        let processes: Vec<Name> = rows.iter().map(|row| row.process.clone()).collect();
         rows.extend(telling(self.faults, &processes));
         rows.sort_by_key(|row| row.index);
         let widest = |column: fn(&Row) -> &str| {
@@ -140,21 +140,31 @@ impl Exhibit {
     }
 }
 
-/// The faults that matter most to these processes, the latest few.
-fn telling(
-    faults: VecDeque<(Value, Row)>,
-    processes: &BTreeSet<Name>,
-) -> impl Iterator<Item = Row> {
-    let involved = faults.into_iter().filter(|(value, _)| {
+/// The faults that matter most to these processes, the latest few: of the last but one,
+/// who did what the last (a server, as a rule) should have refused, before the others.
+fn telling(faults: VecDeque<(Value, Row)>, processes: &[Name]) -> Vec<Row> {
+    let actor = processes
+        .len()
+        .checked_sub(2)
+        .map(|last_but_one| &processes[last_but_one]);
+    let mut ranked: Vec<(bool, Row)> = Vec::new();
+    for (value, row) in faults {
         let named = ["node", "nodes", "from", "to"].map(|field| words::nodes(&value[field]));
         // A rule armed for every link concerns nobody in particular.
         let broad = named[2].len() > 2 || named[3].len() > 2;
-        let names = |node: &&str| processes.contains(*node);
-        !broad && named.iter().flatten().any(names)
-    });
-    let involved: Vec<Row> = involved.map(|(_, row)| row).collect();
-    let spare = involved.len().saturating_sub(FAULTS_SHOWN);
-    involved.into_iter().skip(spare)
+        let named = named.concat();
+        if !broad
+            && named
+                .iter()
+                .any(|node| processes.iter().any(|process| process == node))
+        {
+            let acts = actor.is_some_and(|actor| named.contains(&actor.as_str()));
+            ranked.push((acts, row));
+        }
+    }
+    ranked.sort_by_key(|(acts, row)| (*acts, row.index));
+    let spare = ranked.len().saturating_sub(FAULTS_SHOWN);
+    ranked.into_iter().skip(spare).map(|(_, row)| row).collect()
 }
 
 /// A failed run or history.
@@ -312,16 +322,23 @@ FAILED  gc-pause  seed 4  flaw no-barrier
             outcome: String::new(),
         };
         let mut faults: VecDeque<(Value, Row)> = (0..8)
-            .map(|n| (serde_json::json!({"node": "a"}), row(n)))
+            .map(|n| {
+                (
+                    serde_json::json!({"node": if n < 2 { "a" } else { "b" }}),
+                    row(n),
+                )
+            })
             .collect();
         faults.push_back((serde_json::json!({"node": "c"}), row(8)));
-        faults.push_back((
-            serde_json::json!({"from": ["a", "b", "c"], "to": ["a"]}),
-            row(9),
-        ));
-        let shown: Vec<u64> = telling(faults, &BTreeSet::from(["a".into()]))
-            .map(|row| row.index)
-            .collect();
-        assert_eq!(shown, [3, 4, 5, 6, 7]);
+        let everywhere = serde_json::json!({"from": ["a", "b", "c"], "to": ["a"]});
+        faults.push_back((everywhere, row(9)));
+        let processes = ["b", "a", "storage"].map(Name::from);
+        let shown = telling(faults, &processes);
+        let shown: Vec<u64> = shown.iter().map(|row| row.index).collect();
+        assert_eq!(
+            shown,
+            [5, 6, 7, 0, 1],
+            "the deposed leader's, then the latest of its successor's"
+        );
     }
 }

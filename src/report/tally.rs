@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    fn run(workload: &Workload, seed: u64, marks: &[Mark], verdict: Verdict) -> Run<'_> {
+    fn run<'w>(workload: &'w Workload, seed: u64, marks: &[Mark], verdict: Verdict) -> Run<'w> {
         Run {
             workload,
             seed,

@@ -166,7 +166,7 @@ pub(super) mod tests {
     fn a_timeline_has_one_event_a_line() {
         let mut timeline = Timeline::new(Colour::Never);
         let lines: Vec<String> = story().iter().map(|event| timeline.line(event)).collect();
-        let expected = "\
+        let expected = "
   12.976s  a        acquire
   12.978s  store    granted token 7 to a#1
   12.980s  a        acquire          token 7
@@ -186,7 +186,7 @@ pub(super) mod tests {
 14.206500s  b        read x @8 on shard-1
   14.400s  b        read x @8 on shard-1 unknown: timeout
   14.400s  b        mood \"a\\u001b[31mb\"";
-        assert_eq!(lines.join("\n"), expected);
+        assert_eq!(format!("\n{}", lines.join("\n")), expected);
     }
 
     #[test]

@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 use deposed_checkers::history::{Body, Name, Nanos, Observation};
 
 use super::Actor;
-use crate::{
-    fault::Moment,
-    recorder::{Recorder, f_of},
-};
+use crate::{fault::Moment, recorder::Recorder};
 
 /// See the module.
 pub(super) struct Watch {
@@ -51,7 +48,7 @@ impl Watch {
         };
         recorder.look(self.read, |event| {
             let f = match &event.body {
-                Body::Invoke(op) => f_of(op),
+                Body::Invoke(op) => op.f(),
                 Body::Complete(f, _) => *f,
                 Body::Observed(Observation::Lead(lead)) => {
                     let until = lead.until.unwrap_or(Nanos::MAX);

@@ -9,7 +9,7 @@ fn beliefs_are_half_open() {
         .leads("a", 1, 100)
         .at(100)
         .leads("b", 2, 200)
-        .is_valid(BeliefSafety);
+        .passes(BeliefSafety);
     tale()
         .leads("a", 1, 101)
         .at(100)
@@ -30,14 +30,14 @@ fn a_follow_ends_a_belief_in_any_order_at_its_instant() {
         .follows("a", 1)
         .at(50)
         .leads("b", 2, 90)
-        .is_valid(BeliefSafety);
+        .passes(BeliefSafety);
     tale()
         .leads("a", 1, 100)
         .at(50)
         .leads("b", 2, 90)
         .at(50)
         .follows("a", 1)
-        .is_valid(BeliefSafety);
+        .passes(BeliefSafety);
     tale()
         .leads("a", 1, 100)
         .at(50)
@@ -55,7 +55,7 @@ fn a_lead_moves_the_end_of_the_one_before() {
         .leads("a", 1, 60)
         .at(70)
         .leads("b", 2, 90)
-        .is_valid(BeliefSafety);
+        .passes(BeliefSafety);
     tale()
         .leads("a", 1, 60)
         .at(50)
@@ -72,7 +72,7 @@ fn a_crash_ends_belief() {
             .leads("a", 1, 100)
             .nemesis("crash", json!({"node": node}))
     };
-    crashed("a").at(50).leads("b", 2, 90).is_valid(BeliefSafety);
+    crashed("a").at(50).leads("b", 2, 90).passes(BeliefSafety);
     crashed("b")
         .at(50)
         .leads("b", 2, 90)
@@ -89,7 +89,7 @@ fn leases_have_nothing_to_do_with_each_other() {
         panic!()
     };
     lead.lease = "other".into();
-    tale.is_valid(BeliefSafety);
+    tale.passes(BeliefSafety);
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn the_first_act_of_a_term_is_its_fence() {
             .acquires("a", 1)
             .fences("a", 1)
             .ok("a", op.clone())
-            .is_valid(ElectionBarrier);
+            .passes(ElectionBarrier);
         tale()
             .acquires("a", 1)
             .ok("a", op.clone())
@@ -76,10 +76,7 @@ fn a_fence_carries_the_leases_token() {
         .fences("a", 2)
         .convicts(ElectionBarrier, "never gave it", &[3]);
     // Nobody's grants are recorded here.
-    tale()
-        .fences("a", 2)
-        .writes("a", 2)
-        .is_valid(ElectionBarrier);
+    tale().fences("a", 2).writes("a", 2).passes(ElectionBarrier);
 }
 
 #[test]
@@ -87,7 +84,7 @@ fn storage_alone_shows_it_too() {
     tale()
         .takes_fence("s", 1)
         .applies("s", 1, 1)
-        .is_valid(ElectionBarrier);
+        .passes(ElectionBarrier);
     tale()
         .applies("s", 1, 1)
         .takes_fence("s", 1)
@@ -103,7 +100,7 @@ fn observers_read_without_a_token() {
         .acquires("a", 1)
         .fences("a", 1)
         .ok("r", read(None))
-        .is_valid(ElectionBarrier);
+        .passes(ElectionBarrier);
     tale()
         .acquires("a", None)
         .writes("a", None)

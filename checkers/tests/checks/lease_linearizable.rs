@@ -8,7 +8,7 @@ fn a_lease_is_free_at_its_expiry_and_not_before() {
     tale()
         .grants("a", 1, 1, 0)
         .grants("b", 1, 2, 100)
-        .is_valid(LeaseLinearizable);
+        .passes(LeaseLinearizable);
     tale().grants("a", 1, 1, 0).grants("b", 1, 2, 99).convicts(
         LeaseLinearizable,
         "held it",
@@ -23,26 +23,26 @@ fn a_lease_is_free_at_its_expiry_and_not_before() {
         .grants("a", 1, 1, 0)
         .releases("a", 1, 10)
         .grants("b", 1, 2, 10)
-        .is_valid(LeaseLinearizable);
+        .passes(LeaseLinearizable);
 }
 
 #[test]
 fn one_request_is_granted_once_and_not_refused_afterwards() {
     let granted = || tale().grants("a", 1, 1, 0);
-    granted().grants("a", 1, 1, 50).is_valid(LeaseLinearizable);
+    granted().grants("a", 1, 1, 50).passes(LeaseLinearizable);
     granted()
         .grants("a", 2, 1, 50)
         .convicts(LeaseLinearizable, "held it", &[0, 1]);
     granted()
         .denies("a", 1, 99)
         .convicts(LeaseLinearizable, "was refused", &[0, 1]);
-    granted().denies("a", 1, 100).is_valid(LeaseLinearizable);
-    granted().denies("a", 2, 50).is_valid(LeaseLinearizable);
-    granted().denies("b", 1, 50).is_valid(LeaseLinearizable);
+    granted().denies("a", 1, 100).passes(LeaseLinearizable);
+    granted().denies("a", 2, 50).passes(LeaseLinearizable);
+    granted().denies("b", 1, 50).passes(LeaseLinearizable);
     granted()
         .releases("a", 1, 10)
         .denies("a", 1, 50)
-        .is_valid(LeaseLinearizable);
+        .passes(LeaseLinearizable);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_renewal_is_the_live_owners() {
     granted()
         .renews("a", 1, 99)
         .renews("a", 1, 198)
-        .is_valid(LeaseLinearizable);
+        .passes(LeaseLinearizable);
     granted()
         .renews("a", 1, 100)
         .convicts(LeaseLinearizable, "had run out", &[0, 1]);
@@ -61,7 +61,7 @@ fn a_renewal_is_the_live_owners() {
         &[0, 1, 2],
     );
     let followed = || granted().grants("a", 2, 2, 150);
-    followed().renews("a", 2, 200).is_valid(LeaseLinearizable);
+    followed().renews("a", 2, 200).passes(LeaseLinearizable);
     followed()
         .renews("a", 1, 200)
         .convicts(LeaseLinearizable, "had followed", &[1, 2]);
@@ -89,7 +89,7 @@ fn a_renewal_never_shortens() {
 #[test]
 fn a_release_is_the_owners() {
     let followed = || tale().grants("a", 1, 1, 0).grants("b", 1, 2, 150);
-    followed().releases("b", 2, 160).is_valid(LeaseLinearizable);
+    followed().releases("b", 2, 160).passes(LeaseLinearizable);
     followed()
         .releases("a", 1, 160)
         .convicts(LeaseLinearizable, "was the owner", &[1, 2]);
@@ -101,12 +101,12 @@ fn a_release_is_the_owners() {
 #[test]
 fn a_restart_gives_the_owner_its_whole_ttl() {
     let back = |clock| tale().grants("a", 1, 1, 0).recovers(1, Some("a"), clock);
-    back(500).renews("a", 1, 599).is_valid(LeaseLinearizable);
-    back(500).grants("b", 1, 2, 600).is_valid(LeaseLinearizable);
+    back(500).renews("a", 1, 599).passes(LeaseLinearizable);
+    back(500).grants("b", 1, 2, 600).passes(LeaseLinearizable);
     back(500)
         .grants("b", 1, 2, 599)
         .convicts(LeaseLinearizable, "held it", &[0, 1, 2]);
-    back(90).grants("a", 1, 1, 150).is_valid(LeaseLinearizable);
+    back(90).grants("a", 1, 1, 150).passes(LeaseLinearizable);
     back(90)
         .denies("a", 1, 150)
         .convicts(LeaseLinearizable, "was refused", &[0, 1, 2]);
@@ -118,7 +118,7 @@ fn a_disk_that_forgets_breaks_the_promise_it_made() {
     back(20)
         .grants("b", 1, 2, 99)
         .convicts(LeaseLinearizable, "held it", &[0, 2]);
-    back(20).grants("b", 1, 2, 100).is_valid(LeaseLinearizable);
+    back(20).grants("b", 1, 2, 100).passes(LeaseLinearizable);
     // The machine's clock began anew: a had 20 ms left.
     let anew = || {
         tale()
@@ -133,7 +133,7 @@ fn a_disk_that_forgets_breaks_the_promise_it_made() {
     anew()
         .recovers(2, None, 5)
         .grants("c", 1, 3, 105)
-        .is_valid(LeaseLinearizable);
+        .passes(LeaseLinearizable);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn an_old_copy_is_its_operators() {
         .grants("a", 1, 1, 0)
         .saw("store", Observation::Restored(restored))
         .grants("b", 1, 10, 1)
-        .is_valid(LeaseLinearizable);
+        .passes(LeaseLinearizable);
 }
 
 #[test]

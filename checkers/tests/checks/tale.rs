@@ -304,12 +304,11 @@ impl Tale {
     }
 
     #[track_caller]
-    pub fn is_valid(self, check: Check) {
+    pub fn passes(self, check: Check) {
         assert_eq!(self.verdict(check), Verdict::Valid);
     }
 
-    /// The sentence must hold these words, the evidence these events; the last is the culprit
-    /// unless another is named with [`Tale::convicts_of`].
+    /// The sentence must hold these words, and the evidence be these events.
     #[track_caller]
     pub fn convicts(self, check: Check, words: &str, events: &[u64]) -> Evidence {
         let Verdict::Violated(evidence) = self.verdict(check) else {

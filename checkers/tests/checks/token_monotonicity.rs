@@ -9,7 +9,7 @@ fn a_grant_is_the_token_before_plus_one() {
     tale()
         .grants("a", 1, 5, 0)
         .grants("b", 1, 6, 200)
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     for token in [4, 5, 7] {
         tale()
             .grants("a", 1, 5, 0)
@@ -23,7 +23,7 @@ fn a_request_answered_again_is_one_grant() {
     tale()
         .grants("a", 1, 5, 0)
         .grants("a", 1, 5, 10)
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     tale().grants("a", 1, 5, 0).grants("a", 2, 5, 10).convicts(
         TokenMonotonicity,
         "after token 5",
@@ -38,7 +38,7 @@ fn a_restart_may_leave_a_gap_and_not_go_back() {
         .clone()
         .recovers(5, Some("a"), 0)
         .grants("b", 1, 8, 200)
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     before
         .clone()
         .recovers(7, None, 0)
@@ -64,7 +64,7 @@ fn a_restored_store_starts_above_its_floor() {
     before
         .clone()
         .grants("b", 1, 101, 200)
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     before
         .grants("b", 1, 100, 200)
         .convicts(TokenMonotonicity, "after a restart", &[1, 2]);
@@ -80,7 +80,7 @@ fn only_its_holder_uses_a_token() {
         .acquires("a", 5)
         .fences("a", 5)
         .ok("a", release("a", 5))
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     for op in [
         fence(6),
         write(6, 1),
@@ -114,7 +114,7 @@ fn an_acquire_without_an_answer_may_have_been_granted() {
     late.clone()
         .writes("a", 6)
         .ok("a", renew("a", 6))
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     late.fences("a", 7)
         .convicts(TokenMonotonicity, "token 7", &[6]);
 }
@@ -126,7 +126,7 @@ fn a_restarted_process_does_not_take_up_its_old_token() {
             .acquires("a", 5)
             .nemesis("crash", json!({"node": node}))
     };
-    crashed("b").fences("a", 5).is_valid(TokenMonotonicity);
+    crashed("b").fences("a", 5).passes(TokenMonotonicity);
     crashed("a")
         .fences("a", 5)
         .convicts(TokenMonotonicity, "token 5", &[3]);
@@ -137,7 +137,7 @@ fn clients_are_told_rising_tokens_with_gaps() {
     tale()
         .acquires("a", 5)
         .acquires("b", 9)
-        .is_valid(TokenMonotonicity);
+        .passes(TokenMonotonicity);
     tale().acquires("a", 5).acquires("b", 4).convicts(
         TokenMonotonicity,
         "after token 5",
@@ -150,7 +150,7 @@ fn clients_are_told_rising_tokens_with_gaps() {
             .acquires("b", 6)
             .complete(0, Kind::Ok, Answer::Token(token), None)
     };
-    race(5).is_valid(TokenMonotonicity);
+    race(5).passes(TokenMonotonicity);
     race(6).convicts(TokenMonotonicity, "both granted token 6", &[2, 3]);
 }
 
@@ -162,7 +162,7 @@ fn a_repeated_request_may_be_told_its_token_again() {
             .invoke("a", acquire("a", request))
             .complete(2, Kind::Ok, Answer::Token(5), None)
     };
-    again(0).is_valid(TokenMonotonicity);
+    again(0).passes(TokenMonotonicity);
     again(1).convicts(TokenMonotonicity, "token 5", &[1, 2, 3]);
 }
 

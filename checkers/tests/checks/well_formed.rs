@@ -9,16 +9,16 @@ fn open_calls_at_the_end_are_fine() {
     tale()
         .invoke("a", acquire("a", 1))
         .invoke("b", acquire("b", 1))
-        .is_valid(WellFormed);
+        .passes(WellFormed);
 }
 
 #[test]
 fn a_completion_without_call_is_its_processes_only_open_call() {
     let mut only = tale().invoke("b", fence(1)).acquires("a", 1);
     only.events[2].call = None;
-    only.clone().is_valid(WellFormed);
+    only.clone().passes(WellFormed);
     only.events[1].call = None;
-    only.is_valid(WellFormed);
+    only.passes(WellFormed);
 
     let mut two = tale().invoke("a", fence(1)).acquires("a", 1);
     two.events[2].call = None;
@@ -45,7 +45,7 @@ fn time_does_not_go_back() {
         .acquires("a", 1)
         .at_once()
         .acquires("b", 2)
-        .is_valid(WellFormed);
+        .passes(WellFormed);
     tale()
         .at(5)
         .acquires("a", 1)
