@@ -1,4 +1,50 @@
-//! Fault-injection tests for lease-based leader election with fencing tokens.
+//! A Jepsen-style fault-injection test harness for lease-based leader election with
+//! fencing tokens. The README shows what it does; this is the way through the code.
+//!
+//! The data flows one way: a seed and a [`workload`] give a [`run::Header`] with a
+//! [schedule](fault::Schedule) of faults in it; the [`world`] runs the header on a
+//! [`system`] and records a history; the [`checkers`] judge it; the [`report`] says it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use deposed::{prelude::*, run::{Header, run}};
+//!
+//! let workload = Workload {
+//!     nemesis: Nemesis::one_in(2, vec![gc_pause(Target::Leader, Some(F::Write))]),
+//!     chaos: 3 * SECOND,
+//!     ..Workload::named("a-first-try")
+//! };
+//! let system: Arc<dyn System> = Arc::new(Deposed);
+//! let outcome = run(&Header::of(&workload, 42, system.name(), None), &system)?;
+//! assert!(!outcome.failed());
+//! assert!(outcome.history.len() > 500);
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! The system under test, which is also fit for service:
+//! - [`lease`] and [`storage`]: the pure cores. Who may lead, when a leader must stop,
+//!   what storage refuses. Begin with [`LeaseConfig::safe_window`].
+//! - [`node`]: the async shells over the cores: [`elector`](node::elector),
+//!   [`leader`](node::leader), the two servers; and [`node::Node`], the one context
+//!   through which they reach [`clock`], [`net`] and [`disk`].
+//!
+//! The harness:
+//! - [`fault`]: what can go wrong, as data. [`nemesis`]: how schedules are drawn.
+//! - [`workload`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
+//! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
+//! - [`run`], [`campaign`] (many runs at once), [`report`], [`cli`].
+//!
+//! # Where to add
+//!
+//! - a workload: one file in `workloads/` and one line in its list;
+//! - a fault: a variant of [`fault::Fault`], an arm in `world/inject.rs`, a
+//!   constructor in [`nemesis`];
+//! - a planted flaw: an entry in [`flaw`], the line that differs, a workload that
+//!   catches it;
+//! - a check: a file in `checkers/` and a line in its list;
+//! - a system of your own: [`system::System`], in your own crate.
 
 pub use deposed_checkers as checkers;
 

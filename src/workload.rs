@@ -115,12 +115,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// One lease, one key, about four updates a ttl.
+    /// One lease, one key, three or four updates a ttl.
     pub fn for_ttl(ttl: Nanos) -> Self {
         Self {
             leases: 1,
             keys: 1,
-            write_every: ttl / 5,
+            write_every: ttl / 4,
             delete_one_in: 0,
             resign_every: None,
         }

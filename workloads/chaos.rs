@@ -5,7 +5,7 @@ use deposed::prelude::*;
 /// Every fault of the other workloads, 2 to 5 in each ttl, against three clients
 /// with clocks of their own inside the bound, who write, delete and resign.
 pub fn workload() -> Workload {
-    let calm = Workload::named("chaos");
+    let lease = LeaseConfig::for_ttl(150 * MS);
     let (leader, client) = (Target::Leader, Target::AnyClient);
     let (store, storage) = (Target::Store, Target::Storage);
     let proven = [Moment::done(F::Renew), Moment::done(F::Acquire)];
@@ -13,25 +13,29 @@ pub fn workload() -> Workload {
     let mut choices = each_kind(lose);
     choices.extend(each_kind(delay));
     choices.extend(each_kind(duplicate));
+    // Message rules are many, and most only cost time: what deposes a leader weighs more.
     choices.extend([
-        gc_pause(leader, Some(F::Write)).weight(4),
-        gc_pause(leader, None).weight(2),
-        pause(client).weight(2),
-        isolate(leader).aimed(&proven).weight(2),
-        partition(leader, store).aimed(&proven).weight(2),
-        partition(leader, storage).aimed(&working),
-        partition_oneway(store, leader).aimed(&proven),
-        partition_oneway(leader, store).aimed(&proven),
-        partition_oneway(storage, leader).aimed(&working),
-        hold(client, store).weight(2),
-        hold(leader, storage),
-        latency(client, store),
-        latency(client, storage),
-        crash(client),
-        crash(store).lasting(Length::Short),
-        power_loss(store).lasting(Length::Short),
-        power_loss(storage).lasting(Length::Short),
-        rate(Target::Everyone),
+        gc_pause(leader, Some(F::Write)).weight(9),
+        gc_pause(leader, None).lasting(Length::AroundTtl).weight(6),
+        pause(leader).lasting(Length::Long).weight(6),
+        pause(client).weight(3),
+        isolate(leader).aimed(&proven).lasting(Length::AroundTtl).weight(9),
+        isolate(leader).aimed(&proven).weight(6),
+        partition(leader, store).aimed(&proven).lasting(Length::Long).weight(9),
+        partition(leader, storage).aimed(&working).weight(3),
+        partition_oneway(store, leader).aimed(&proven).lasting(Length::Long).weight(6),
+        partition_oneway(leader, store).aimed(&proven).lasting(Length::Long).weight(6),
+        partition_oneway(storage, leader).aimed(&working).weight(3),
+        hold(client, store).weight(3),
+        hold(leader, storage).weight(3),
+        latency(client, store).weight(3),
+        latency(client, storage).weight(3),
+        crash(leader).weight(6),
+        power_loss(leader).weight(6),
+        crash(store).lasting(Length::Short).weight(2),
+        power_loss(store).lasting(Length::Short).weight(2),
+        power_loss(storage).lasting(Length::Short).weight(2),
+        rate(Target::Everyone).weight(3),
         step(Target::Everyone),
     ]);
     Workload {
@@ -39,8 +43,8 @@ pub fn workload() -> Workload {
         traffic: Traffic {
             keys: 3,
             delete_one_in: 10,
-            resign_every: Some(calm.lease.ttl * 6),
-            ..calm.traffic.clone()
+            resign_every: Some(lease.ttl * 6),
+            ..Traffic::for_ttl(lease.ttl)
         },
         clocks: Clocks::WithinBound,
         nemesis: Nemesis::dense(2, 5, choices),
@@ -57,6 +61,8 @@ pub fn workload() -> Workload {
             Mark::ClocksApart,
             Mark::Deleted,
         ],
-        ..calm
+        lease,
+        calm: SECOND,
+        ..Workload::named("chaos")
     }
 }

@@ -7,7 +7,7 @@ use deposed::prelude::*;
 /// must end before its lease, by the drift margin and nothing else. (The margin must
 /// be several ticks wide to show, hence the coarse clocks.)
 pub fn workload() -> Workload {
-    let lease = drifting(200 * MS);
+    let lease = drifting(300 * MS);
     Workload {
         story: "a fast store and slow clients, at the bound; the leader is cut off on a renewal",
         traffic: Traffic::for_ttl(lease.ttl),

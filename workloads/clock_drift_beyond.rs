@@ -9,7 +9,7 @@ use crate::clock_drift::{cut_off_on_renewal, drifting};
 /// token does not ask what time it is, and a leader told that its token is stale
 /// stops, whatever its clock says.
 pub fn workload() -> Workload {
-    let lease = drifting(200 * MS);
+    let lease = drifting(300 * MS);
     Workload {
         story: "clients' clocks 10 % slower than the bound: two believe, one writes",
         traffic: Traffic::for_ttl(lease.ttl),

@@ -49,3 +49,8 @@ workloads![
 
 #[cfg(test)]
 mod check;
+
+/// The README's examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,17 +2,16 @@
 
 use deposed::prelude::*;
 
-/// Each client contends for every shard over one connection. Tokens, fences and
+/// Each client contends for every shard. Tokens, fences and
 /// refusals belong to one lease: a high token of one shard says nothing of another.
 pub fn workload() -> Workload {
-    let calm = Workload::named("many-leases");
+    let lease = LeaseConfig::for_ttl(600 * MS);
     let leader = Target::Leader;
     Workload {
         story: "three leases, led by different clients, under pauses and partitions",
         traffic: Traffic {
             leases: 3,
-            write_every: calm.lease.ttl / 8,
-            ..calm.traffic.clone()
+            ..Traffic::for_ttl(lease.ttl)
         },
         nemesis: Nemesis::one_in(
             2,
@@ -29,6 +28,7 @@ pub fn workload() -> Workload {
             Mark::TakenOverAfterExpiry,
             Mark::StaleWriteRefused,
         ],
-        ..calm
+        lease,
+        ..Workload::named("many-leases")
     }
 }

@@ -178,19 +178,25 @@ mod tests {
         (count, Process::new("p", gate.clone(), body))
     }
 
+    async fn a_second() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_closed_gate_stops_the_process_and_opening_it_lets_it_go_on() {
         let gate = Gate::default();
         let (count, process) = counting(&gate, 10);
         let driver = async {
-            tokio::time::sleep(Duration::from_millis(3)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
             gate.close();
             gate.close();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(count.get(), 3, "stopped");
+            let stopped_at = count.get();
+            assert!((1..10).contains(&stopped_at), "in the middle: {stopped_at}");
+            a_second().await;
+            assert_eq!(count.get(), stopped_at, "stopped");
             gate.open();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(count.get(), 3, "two pauses overlap: still stopped");
+            a_second().await;
+            assert_eq!(count.get(), stopped_at, "two pauses overlap: still stopped");
             gate.open();
         };
         tokio::join!(process, driver);
@@ -200,28 +206,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_armed_pause_catches_the_next_fitting_gc_point_and_only_that() {
         let gate = Gate::default();
-        let (count, process) = counting(&gate, 5);
-        gate.arm(GcPause {
-            length: 7,
-            before: Some(F::Renew),
-        });
+        let (count, process) = counting(&gate, 10);
+        let (length, before) = (7, Some(F::Renew));
+        gate.arm(GcPause { length, before });
         let driver = async {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            assert_eq!(
-                (count.get(), gate.take_caught()),
-                (1, None),
-                "a renewal's point"
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert!(
+                count.get() > 0,
+                "a renewal's pause lets a write's gc point pass"
             );
-            gate.arm(GcPause {
-                length: 9,
-                before: Some(F::Write),
-            });
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!((count.get(), gate.take_caught()), (1, Some(9)), "caught");
+            assert_eq!(gate.take_caught(), None);
+            let (length, before) = (9, Some(F::Write));
+            gate.arm(GcPause { length, before });
+            a_second().await;
+            let stopped_at = count.get();
+            assert!((1..10).contains(&stopped_at), "in the middle: {stopped_at}");
+            assert_eq!(gate.take_caught(), Some(9));
+            a_second().await;
+            assert_eq!(count.get(), stopped_at, "stopped");
             gate.open();
         };
         tokio::join!(process, driver);
-        assert_eq!((count.get(), gate.take_caught()), (5, None));
+        assert_eq!((count.get(), gate.take_caught()), (10, None));
     }
 
     #[tokio::test(start_paused = true)]

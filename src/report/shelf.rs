@@ -41,35 +41,45 @@ impl Shelf {
         }
     }
 
-    /// Writes a run's history. The same run may be there already; it is written anew.
+    /// Writes a run's history. The same run may be there already and is written anew;
+    /// where another run has its name, it gets a number behind it: the workload or its
+    /// code has changed since, and the old history is not lost.
     ///
     /// # Errors
-    /// The file's name is taken by another run, or it cannot be written. Nothing was
-    /// changed then.
+    /// It cannot be written. Nothing was changed then.
     pub fn keep(&self, header: &Header, history: &[Event]) -> Result<PathBuf, String> {
-        let path = self.dir.join(file_name(header));
+        let name = file_name(header);
         let first = serde_json::to_string(header).map_err(|error| error.to_string())?;
-        if path.exists() && first_line(&path).ok().as_deref() != Some(first.as_bytes()) {
-            return Err(format!(
-                "'{}' holds another run and was not overwritten: move it away, or name another \
-                 directory with --out",
-                path.display()
-            ));
-        }
         let write = |file: &mut dyn Write| {
             writeln!(file, "{first}")?;
             history
                 .iter()
                 .try_for_each(|event| writeln!(file, "{}", event_line(event)))
         };
-        whole(&path, write).map_err(|error| {
-            format!(
-                "the history '{}' cannot be written: {error}; make room, or name another \
-                 directory with --out",
-                path.display()
-            )
-        })?;
-        Ok(path)
+        let mut nth = 1;
+        loop {
+            let path = self.dir.join(match nth {
+                1 => format!("{name}.jsonl"),
+                nth => format!("{name}.{nth}.jsonl"),
+            });
+            let taken = path.exists();
+            let same = taken && first_line(&path).ok().as_deref() == Some(first.as_bytes());
+            if !taken || same {
+                match whole(&path, same, write) {
+                    Ok(()) => return Ok(path),
+                    // Somebody else has just taken the name: look again.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    Err(error) => {
+                        return Err(format!(
+                            "the history '{}' cannot be written: {error}; make room, or name \
+                             another directory with --out",
+                            path.display()
+                        ));
+                    }
+                }
+            }
+            nth += 1;
+        }
     }
 }
 
@@ -83,7 +93,7 @@ impl Drop for Shelf {
     }
 }
 
-/// `gc-pause-4.jsonl`; a foreign system and a flaw are named, too.
+/// `gc-pause-4`; a foreign system and a flaw are named, too.
 fn file_name(header: &Header) -> String {
     let system = Some(header.system.as_str()).filter(|system| *system != "deposed");
     let flaw = header.flaw.map(|flaw| flaw.name());
@@ -91,8 +101,7 @@ fn file_name(header: &Header) -> String {
     let parts = [Some(header.workload.as_str()), system, flaw, Some(&seed)];
     let name: Vec<&str> = parts.into_iter().flatten().collect();
     let fit = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    let name = name.join("-").replace(|c| !fit(c), "-");
-    format!("{name}.jsonl")
+    name.join("-").replace(|c| !fit(c), "-")
 }
 
 fn first_line(path: &Path) -> io::Result<Vec<u8>> {
@@ -103,8 +112,13 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes a file under another name and renames it when it is whole.
-fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+/// Writes a file under another name and gives it its own when it is whole. Only with
+/// `anew` does it take the place of a file that is there.
+fn whole(
+    path: &Path,
+    anew: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     // The directory may have been tidied away meanwhile.
     fs::create_dir_all(dir)?;
@@ -116,12 +130,14 @@ fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
         file.into_inner()
             .map_err(io::IntoInnerError::into_error)?
             .sync_all()?;
-        fs::rename(&partial, path)
+        match anew {
+            true => fs::rename(&partial, path),
+            // A link, unlike a rename, fails when the name is taken.
+            false => fs::hard_link(&partial, path),
+        }
     });
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&partial);
-    }
+    // Gone already if it was renamed; the first error is the one to tell.
+    let _ = fs::remove_file(&partial);
     written
 }
 
@@ -142,10 +158,10 @@ mod tests {
 
     #[test]
     fn a_file_is_named_after_its_run() {
-        assert_eq!(file_name(&header("deposed", None)), "gc-pause-4.jsonl");
+        assert_eq!(file_name(&header("deposed", None)), "gc-pause-4");
         let flawed = header("deposed", Some(Flaw::NoBarrier));
-        assert_eq!(file_name(&flawed), "gc-pause-no-barrier-4.jsonl");
-        assert_eq!(file_name(&header("a/b", None)), "gc-pause-a-b-4.jsonl");
+        assert_eq!(file_name(&flawed), "gc-pause-no-barrier-4");
+        assert_eq!(file_name(&header("a/b", None)), "gc-pause-a-b-4");
     }
 
     #[test]
@@ -158,11 +174,9 @@ mod tests {
             .expect("the same run");
         let mut other = header("deposed", None);
         other.calm += 1;
-        let refused = shelf.keep(&other, &[]).expect_err("another run");
-        assert!(
-            refused.contains("gc-pause-4.jsonl' holds another run"),
-            "{refused}"
-        );
+        let beside = shelf.keep(&other, &[]).expect("another run");
+        assert_eq!(beside, dir.join("gc-pause-4.2.jsonl"));
+        assert_eq!(shelf.keep(&other, &[]), Ok(beside), "the same run again");
         let first = first_line(&kept).expect("it is there");
         let ours = serde_json::to_vec(&header("deposed", None)).expect("a header");
         assert_eq!(first, ours, "untouched");
@@ -176,11 +190,15 @@ mod tests {
         let shelf = Shelf::open(&dir).expect("a temporary directory");
         let path = dir.join("x.jsonl");
         fs::write(&path, "old").expect("room");
-        let error = whole(&path, |file| {
+        let half = |file: &mut dyn Write| {
             file.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
-        });
-        assert_eq!(error.expect_err("full").kind(), io::ErrorKind::StorageFull);
+        };
+        let error = whole(&path, true, half).expect_err("full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let whole_but_late = whole(&path, false, |file| file.write_all(b"new"));
+        let error = whole_but_late.expect_err("the name is taken");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         let left: Vec<_> = fs::read_dir(&dir).expect("there").flatten().collect();
         assert_eq!(
             (left.len(), fs::read(&path).expect("there")),

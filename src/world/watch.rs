@@ -70,9 +70,8 @@ impl Watch {
     pub(super) fn ask(&mut self, actors: &[Actor], now: Nanos) {
         self.leaders.clear();
         for (at, actor) in actors.iter().enumerate().filter(|(_, actor)| actor.client) {
-            let Some(node) = actor.node.borrow().clone() else {
-                continue;
-            };
+            let node = actor.node.borrow();
+            let Some(node) = &*node else { continue };
             let local = actor.clock.local_at(now);
             let mut leads = false;
             node.each_believer(|believer| {

@@ -7,6 +7,8 @@ use std::{path::Path, process::Command};
 fn a_suite_of_somebody_elses_gets_the_whole_command() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
+    // Left by an earlier run of this test.
+    let _ = std::fs::remove_dir_all(&kept);
     let ran = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--locked", "--offline", "-p", "outside"])
         .args(["--", "run", "nightly-job", "--out"])

@@ -229,7 +229,11 @@ fn is_broken_by(flaw: Flaw, steps: Vec<Step>) -> bool {
 
 #[test]
 fn the_same_token_again_lets_a_delayed_release_end_a_live_term() {
-    let try_timeout = LeaseConfig::for_ttl(TTL).try_timeout;
+    let LeaseConfig {
+        try_timeout,
+        backoff_max,
+        ..
+    } = LeaseConfig::for_ttl(TTL);
     let steps = vec![
         Step::Exchange(0, 10),
         Step::Resign(0),
@@ -242,7 +246,7 @@ fn the_same_token_again_lets_a_delayed_release_end_a_live_term() {
         Step::Wake(0),
         Step::Wait(try_timeout),
         Step::Wake(0),
-        Step::Wait(TTL / 8),
+        Step::Wait(backoff_max),
         Step::Exchange(0, 10),
         Step::Deliver(0),
     ];
@@ -251,6 +255,7 @@ fn the_same_token_again_lets_a_delayed_release_end_a_live_term() {
 
 #[test]
 fn a_token_given_twice_lets_a_copied_release_end_a_later_term() {
+    let backoff_max = LeaseConfig::for_ttl(TTL).backoff_max;
     let steps = vec![
         Step::Exchange(0, 10),
         Step::Resign(0),
@@ -260,7 +265,7 @@ fn a_token_given_twice_lets_a_copied_release_end_a_later_term() {
         // The release is applied and answered; its copy is still under way.
         Step::Deliver(0),
         Step::Deliver(1),
-        Step::Wait(TTL / 8),
+        Step::Wait(backoff_max),
         Step::Exchange(0, 10),
         Step::Deliver(0),
     ];
