@@ -1,7 +1,7 @@
 //! `failover`: once faults are healed, a leader writes within the bound.
 //!
 //! Judged from the nemesis's mark `calm` on, for every lease that anybody tried to
-//! acquire, until its first acknowledged write:
+//! acquire, until its first acknowledged write or delete:
 //!
 //! ```text
 //! bound = (ttl + lock_delay) / store rate
@@ -12,9 +12,11 @@
 //! 14 one-way latencies are connect (3: the handshake's), acquire (2), connect (3),
 //! fence, read and write (2 each). After a release that took effect in calm the same
 //! holds without ttl and lock-delay, unless a grant that no client was told of came
-//! between: that one must run out first. A lease asked for later than calm is judged from then on. A history that ends within its bound is too
-//! short to tell; it ends at its last event, or at calm plus the header's `calm` (ns)
-//! if that is later, so that a system in which nothing happens any more is judged.
+//! between, or one to a request that another copy of had been refused, so that its
+//! client had given it up: that one must run out first. A lease asked for later than
+//! calm is judged from then on. A history that ends within its bound is too short to
+//! tell; it ends at its last event, or at calm plus the header's `calm` (ns) if that is
+//! later, so that a system in which nothing happens any more is judged.
 //!
 //! A leader must also be steady: two consecutive lost renewals end no term (`steady.rs`).
 
@@ -60,14 +62,16 @@ struct Progress {
     /// It was written under since calm began.
     written: bool,
     released: Option<Freed>,
+    /// The newest request of each holder that the store refused.
+    refused: BTreeMap<Name, u64>,
 }
 
 /// A release that took effect in calm and has no successor's write yet.
 struct Freed {
     at: Nanos,
     event: u64,
-    /// Granted since: holder, request, and whether the client knows.
-    granted: Option<(Name, u64, bool)>,
+    /// Granted since: holder, request (none: one given up), and whether the client knows.
+    granted: Option<(Name, Option<u64>, bool)>,
 }
 
 impl Failover {
@@ -162,7 +166,7 @@ impl Failover {
             return;
         };
         match op {
-            Op::Write(_) => {
+            Op::Write(_) | Op::Delete(_) => {
                 progress.written = true;
                 progress.released = None;
             }
@@ -172,7 +176,7 @@ impl Failover {
                     .as_mut()
                     .and_then(|freed| freed.granted.as_mut());
                 if let Some((holder, request, told)) = granted {
-                    *told |= *holder == op.holder && *request == op.request;
+                    *told |= *holder == op.holder && *request == Some(op.request);
                 }
             }
             _ => {}
@@ -206,11 +210,12 @@ impl Checker for Failover {
                         asked: event.time,
                         written: false,
                         released: None,
+                        refused: BTreeMap::new(),
                     };
                     self.leases.insert(op.lease.clone(), fresh);
                 }
             }
-            Body::Complete(F::Acquire | F::Write, _) => self.client_call(event, step),
+            Body::Complete(F::Acquire | F::Write | F::Delete, _) => self.client_call(event, step),
             Body::Nemesis(f, _) => {
                 self.rates.see(event);
                 if f == "calm" && self.calm.is_none() {
@@ -221,9 +226,19 @@ impl Checker for Failover {
                 if self.store.is_none() {
                     self.store = Some(event.process.clone());
                 }
-                let progress = self.leases.get_mut(&granted.lease);
-                if let Some(freed) = progress.and_then(|progress| progress.released.as_mut()) {
-                    freed.granted = Some((granted.holder.clone(), granted.request, false));
+                if let Some(progress) = self.leases.get_mut(&granted.lease)
+                    && let Some(freed) = &mut progress.released
+                {
+                    let refused = progress.refused.get(&granted.holder);
+                    let request = Some(granted.request).filter(|request| refused != Some(request));
+                    freed.granted = Some((granted.holder.clone(), request, false));
+                }
+            }
+            Body::Observed(Observation::Denied(denied)) => {
+                if let Some(progress) = self.leases.get_mut(&denied.lease)
+                    && let Some(request) = denied.request
+                {
+                    progress.refused.insert(denied.holder.clone(), request);
                 }
             }
             Body::Observed(Observation::Released(released)) if self.calm.is_some() => {

@@ -14,6 +14,7 @@ pub fn workload() -> Workload {
         story: "frames of every kind come twice, the second time up to two ttls later",
         cluster: Cluster { clients: 2 },
         traffic: Traffic {
+            delete_one_in: 10,
             resign_every: Some(calm.lease.ttl / 2),
             ..calm.traffic.clone()
         },

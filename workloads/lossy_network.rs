@@ -11,8 +11,15 @@ pub fn workload() -> Workload {
         lose_exactly("acquire-reply", 1).weight(4),
         lose_exactly("renew", 6).weight(4),
     ]);
+    let calm = Workload::named("lossy-network");
     Workload {
         story: "frames of every kind are lost, requests and answers",
+        // Deletes and releases, too, or their frames would not be there to suffer.
+        traffic: Traffic {
+            delete_one_in: 10,
+            resign_every: Some(calm.lease.ttl * 6),
+            ..calm.traffic.clone()
+        },
         nemesis: Nemesis::dense(2, 5, choices),
         must_see: vec![
             Mark::FrameLost,
@@ -23,6 +30,6 @@ pub fn workload() -> Workload {
             (Flaw::CountFromLastTry, Check::BeliefSafety),
             (Flaw::AcquireTwice, Check::LeaseLinearizable),
         ],
-        ..Workload::named("lossy-network")
+        ..calm
     }
 }

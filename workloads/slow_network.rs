@@ -10,22 +10,31 @@ pub fn workload() -> Workload {
     let (renewed, granted) = (Moment::done(F::Renew), Moment::done(F::Acquire));
     let mut choices = each_kind(delay);
     choices.extend([
-        latency(client, Target::Store).weight(3),
+        delay("renew-reply").lasting(Length::Short).weight(6),
+        latency(client, Target::Store).weight(4),
         latency(client, Target::Storage).weight(3),
         hold(leader, Target::Store)
-            .aimed(&[renewed, granted])
+            .only_on(&[renewed])
+            .lasting(Length::Long)
             .weight(6),
         hold(leader, Target::Storage).aimed(&[granted]).weight(3),
     ]);
+    let calm = Workload::named("slow-network");
     Workload {
         story: "latency beyond the try timeout, links held back, late frames of every kind",
-        nemesis: Nemesis::dense(1, 3, choices),
+        // Deletes and releases, too, or their frames would not be there to suffer.
+        traffic: Traffic {
+            delete_one_in: 10,
+            resign_every: Some(calm.lease.ttl * 6),
+            ..calm.traffic.clone()
+        },
+        nemesis: Nemesis::dense(2, 4, choices),
         must_see: vec![
             Mark::FrameDelayed,
             Mark::TakenOverAfterExpiry,
             Mark::StaleWriteRefused,
         ],
         catches: vec![(Flaw::CountFromReply, Check::BeliefSafety)],
-        ..Workload::named("slow-network")
+        ..calm
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    future::poll_fn,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -22,6 +23,8 @@ struct State {
     /// How many pauses hold the gate closed.
     pauses: Cell<u32>,
     waker: RefCell<Option<Waker>>,
+    /// Tasks that were to run after the gate closed.
+    held: RefCell<Vec<Waker>>,
     armed: Cell<Option<GcPause>>,
     caught: Cell<Option<Nanos>>,
 }
@@ -44,10 +47,10 @@ impl Gate {
     /// Takes one [`Gate::close`] back; after the last the process goes on.
     pub fn open(&self) {
         self.0.pauses.set(self.0.pauses.get().saturating_sub(1));
-        if !self.closed()
-            && let Some(waker) = self.0.waker.borrow_mut().take()
-        {
-            waker.wake();
+        if !self.closed() {
+            let process = self.0.waker.borrow_mut().take();
+            let held = self.0.held.take();
+            held.into_iter().chain(process).for_each(Waker::wake);
         }
     }
 
@@ -59,6 +62,7 @@ impl Gate {
     /// For a new boot: opens the gate and forgets what was armed.
     pub fn reset(&self) {
         self.0.pauses.set(0);
+        self.0.held.borrow_mut().clear();
         self.0.armed.set(None);
         self.0.caught.set(None);
     }
@@ -79,8 +83,22 @@ impl Gate {
         self.0.caught.take()
     }
 
-    /// A gc point: an armed pause that fits begins here.
-    pub async fn gc_point(&self, before: Option<F>) {
+    /// A task of the process. A gc point stops the one that reaches it, and with this
+    /// also those that were to run after it in the same instant.
+    pub async fn hold<T>(&self, task: impl Future<Output = T>) -> T {
+        let mut task = std::pin::pin!(task);
+        poll_fn(|context| match self.closed() {
+            true => {
+                self.0.held.borrow_mut().push(context.waker().clone());
+                Poll::Pending
+            }
+            false => task.as_mut().poll(context),
+        })
+        .await
+    }
+
+    /// A gc point: an armed pause that fits begins here, after `stopping`.
+    pub async fn gc_point(&self, before: Option<F>, stopping: impl FnOnce()) {
         let Some(pause) = self.0.armed.get() else {
             return;
         };
@@ -89,6 +107,7 @@ impl Gate {
         }
         self.0.armed.set(None);
         self.0.caught.set(Some(pause.length));
+        stopping();
         self.close();
         tokio::task::yield_now().await;
     }
@@ -152,7 +171,7 @@ mod tests {
         let body = Box::pin(async move {
             for _ in 0..steps {
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                at.gc_point(Some(F::Write)).await;
+                at.gc_point(Some(F::Write), || ()).await;
                 counted.set(counted.get() + 1);
             }
         });
@@ -209,5 +228,30 @@ mod tests {
         };
         tokio::join!(process, driver);
         assert_eq!((count.get(), gate.take_caught()), (10, None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gc_point_stops_the_tasks_that_were_to_run_after_it() {
+        let gate = Gate::default();
+        gate.arm(GcPause {
+            length: 7,
+            before: None,
+        });
+        let ran = Rc::new(Cell::new(false));
+        let (at, later, runs) = (gate.clone(), gate.clone(), ran.clone());
+        let body = Box::pin(async move {
+            let task = async move { later.hold(async { runs.set(true) }).await };
+            let task = tokio::task::spawn_local(task);
+            at.gc_point(None, || ()).await;
+            task.await.expect("it ends");
+        });
+        let process = Process::new("p", gate.clone(), body);
+        let driver = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert!(!ran.get(), "it ran in a process that is stopped");
+            gate.open();
+        };
+        tokio::join!(process, driver);
+        assert!(ran.get());
     }
 }

@@ -45,6 +45,7 @@ pub async fn run(node: Node, candidacy: Candidacy, work: LeaderWork) {
     };
     loop {
         let leadership = candidacy.elected().await;
+        leader.storage.reconnect();
         Term {
             leader: &mut leader,
             leadership,

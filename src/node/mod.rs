@@ -18,7 +18,7 @@ pub mod storage_server;
 
 use std::{any::Any, cell::RefCell, panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 
-use deposed_checkers::history::{Name, Nanos, Observation, Op};
+use deposed_checkers::history::{F, Name, Nanos, Observation, Op};
 use futures_util::FutureExt;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -134,14 +134,15 @@ impl Node {
         tokio::task::spawn_local(self.catching(task));
     }
 
-    /// The task, with a panic caught and noted.
+    /// The task, stopped with the gate, and with a panic caught and noted.
     pub fn catching(
         &self,
         task: impl Future<Output = ()> + 'static,
     ) -> impl Future<Output = ()> + 'static {
         let node = self.clone();
         async move {
-            if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
+            let task = AssertUnwindSafe(node.0.parts.gate.hold(task));
+            if let Err(panic) = task.catch_unwind().await {
                 let what = (node.name().clone(), panic_text(&*panic));
                 node.0.parts.panics.borrow_mut().push(what);
             }
@@ -151,14 +152,20 @@ impl Node {
     /// A point at which a stop-the-world pause may land: put one between a check
     /// and the act that relies on it. Simulated pauses land at awaits only.
     pub async fn gc_point(&self) {
-        self.0.parts.gate.gc_point(None).await;
+        self.reach(None).await;
     }
 
     /// Begins a call: a gc point, then the record that it was invoked. Its outcome
     /// is told to the returned [`Call`]; dropped without one it is `info`.
     pub async fn invoke(&self, op: Op) -> Call {
-        self.0.parts.gate.gc_point(Some(op.f())).await;
+        self.reach(Some(op.f())).await;
         self.0.parts.recorder.invoke(self.name(), op)
+    }
+
+    async fn reach(&self, before: Option<F>) {
+        // A belief that this instant has ended is recorded at this instant.
+        let stopping = || self.each_believer(|believer| believer.catch_up(self));
+        self.0.parts.gate.gc_point(before, stopping).await;
     }
 
     /// Notes what this node sees from the inside. Call it in the same poll as the
@@ -189,6 +196,10 @@ pub trait Believer {
     fn is_leader(&self, local: Nanos) -> bool;
     /// The belief as last recorded by `lead`, with its end on the node's clock.
     fn told(&self) -> Option<Told>;
+    /// Records an end of the belief that was not recorded yet: the process is about to
+    /// be stopped, and who was to record it will not come to it. Needed only where
+    /// another task than the one that records can end the belief.
+    fn catch_up(&self, _node: &Node) {}
 }
 
 /// A belief as last recorded.

@@ -46,6 +46,13 @@ impl StorageClient {
         }
     }
 
+    /// Makes the next call on a new connection. One that lay idle may have died in a
+    /// partition since healed, and [`PATIENCE`] is more than a new leader should spend
+    /// on finding out.
+    pub fn reconnect(&mut self) {
+        self.drop_connection();
+    }
+
     /// Sends the request that `make` builds around a fresh id, and waits for its reply.
     pub async fn call(&mut self, make: impl FnOnce(u64) -> Request) -> Result<Reply, NoAnswer> {
         self.next_id += 1;

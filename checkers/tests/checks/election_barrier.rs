@@ -1,17 +1,7 @@
-use deposed_checkers::history::{Delete, Op};
+use deposed_checkers::history::Op;
 use deposed_checkers::verdict::Check::ElectionBarrier;
 
 use crate::tale::*;
-
-fn delete(token: u64) -> Op {
-    let (lease, key) = ("leader".into(), "x".into());
-    Op::Delete(Delete {
-        lease,
-        token: Some(token),
-        seq: Some(1),
-        key,
-    })
-}
 
 #[test]
 fn the_first_act_of_a_term_is_its_fence() {

@@ -120,6 +120,25 @@ fn a_release_needs_no_expiry() {
         .at(1150)
         .writes("b", 2)
         .convicts(Failover, "after a release", &[7, 11]);
+    // Granted to a copy of a request of which another had been refused: given up.
+    let granted = |refused| {
+        let held = calm().writes("a", 1).denies("b", refused, 1000);
+        held.at(1100)
+            .releases("a", 1, 1100)
+            .invoke("b", acquire("b", 1))
+            .grants("b", 1, 2, 1101)
+            .ends_ok(9)
+            .at(1150)
+            .writes("b", 2)
+    };
+    granted(1).passes(Failover);
+    granted(0).convicts(Failover, "after a release", &[8, 12]);
+    // A delete is progress, too.
+    freed()
+        .ok("b", delete(2))
+        .at(1150)
+        .writes("b", 2)
+        .passes(Failover);
     // Before calm nothing is promised.
     tale()
         .acquires("a", 1)

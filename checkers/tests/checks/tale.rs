@@ -372,6 +372,16 @@ pub fn fence(token: Token) -> Op {
     })
 }
 
+pub fn delete(token: u64) -> Op {
+    let (lease, key) = ("leader".into(), "x".into());
+    Op::Delete(Delete {
+        lease,
+        token: Some(token),
+        seq: Some(1),
+        key,
+    })
+}
+
 /// A write of `seq`, as a value too.
 pub fn write(token: impl Into<Option<Token>>, seq: u64) -> Op {
     let (lease, token, key, value) = ("leader".into(), token.into(), "x".into(), json!(seq));

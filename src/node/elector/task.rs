@@ -343,4 +343,115 @@ impl Believer for Belief {
     fn told(&self) -> Option<Told> {
         self.told.borrow().clone()
     }
+
+    /// A handle may have ended the term, by a resignation or a stale token.
+    fn catch_up(&self, node: &Node) {
+        let believed = self.shared.state().client.belief();
+        let mut told = self.told.borrow_mut();
+        let over = told
+            .as_ref()
+            .is_some_and(|told| told.token != believed.map(|now| now.token));
+        if let Some(before) = told.take_if(|_| over) {
+            node.observe(Observation::Follow(Follow {
+                lease: self.lease.clone(),
+                holder: before.holder,
+                token: before.token,
+            }));
+            self.shared.lost.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use deposed_checkers::history::Body;
+    use futures_util::FutureExt;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        disk::MemoryDisk,
+        flaw::Planted,
+        lease::LeaseClient,
+        net::tcp::{AddressBook, TcpNet},
+        node::{
+            Parts,
+            elector::{Leadership, State},
+            gate::{Gate, GcPause},
+        },
+        recorder::Recorder,
+        rng::stream,
+    };
+
+    /// A node whose elector leads under token 7, and the handle of that term.
+    fn leads() -> (Node, Leadership, Gate) {
+        let clock = Arc::new(ManualClock::default());
+        let gate = Gate::default();
+        let node = Node::new(Parts {
+            name: "a".into(),
+            clock: clock.clone(),
+            net: Rc::new(TcpNet::new("a", Rc::new(AddressBook::default()))),
+            disk: Rc::new(MemoryDisk::default()),
+            rng: stream(0, "a", 1),
+            recorder: Recorder::new(clock.clone()),
+            gate: gate.clone(),
+            panics: Rc::default(),
+        });
+        let mut client = LeaseClient::new(LeaseConfig::for_ttl(1000), 0, Planted::NONE);
+        client.tick(0);
+        let (request, token) = (1, 7);
+        client.on_reply(0, &lease::Reply::Granted { request, token }, 0);
+        let shared = Arc::new(Shared {
+            clock,
+            state: Mutex::new(State {
+                client,
+                work_in_hand: 0,
+                resigning: false,
+            }),
+            poke: Notify::new(),
+            won: Notify::new(),
+            lost: Notify::new(),
+        });
+        let told = Told {
+            holder: "a#1".into(),
+            token: Some(token),
+            until: Some(980),
+            sent: 0,
+        };
+        node.enlist(Rc::new(Belief {
+            lease: "leader".into(),
+            shared: shared.clone(),
+            told: Rc::new(RefCell::new(Some(told))),
+        }));
+        (node, Leadership { shared, token }, gate)
+    }
+
+    /// What is recorded when the process reaches a gc point and stops there, before the
+    /// elector's task has had its turn.
+    fn recorded_at_a_gc_point(end: impl Fn(&Leadership)) -> Vec<Body> {
+        let (node, leadership, gate) = leads();
+        gate.arm(GcPause {
+            length: 1,
+            before: None,
+        });
+        end(&leadership);
+        assert_eq!(node.gc_point().now_or_never(), None, "it stops");
+        let events = node.recorder().finish();
+        events.into_iter().map(|event| event.body).collect()
+    }
+
+    #[test]
+    fn a_term_that_a_handle_ended_is_recorded_before_the_process_stops() {
+        let follow = Body::Observed(Observation::Follow(Follow {
+            lease: "leader".into(),
+            holder: "a#1".into(),
+            token: Some(7),
+        }));
+        assert_eq!(recorded_at_a_gc_point(Leadership::resign), [follow.clone()]);
+        assert_eq!(recorded_at_a_gc_point(Leadership::told_stale), [follow]);
+        assert_eq!(recorded_at_a_gc_point(|_| ()), []);
+    }
 }
