@@ -2,7 +2,8 @@
 //!
 //! A belief is the half-open interval from a `lead` to its `until`, to the `follow`
 //! or the crash that ends it, or to the next `lead` of the same holder and token,
-//! whichever comes first. Two holders that believe at one instant convict.
+//! whichever comes first. Two processes that believe at one instant convict, whatever
+//! holder they call themselves; a process holds one belief a lease, its newest.
 //!
 //! Excused (the check then claims nothing) is an overlap beyond the drift bound:
 //! where, from the send behind the deposed belief (the one with the lower token) to
@@ -66,12 +67,16 @@ impl BeliefSafety {
     fn lead(&mut self, event: &Event, lead: &Lead) {
         self.any = true;
         let beliefs = self.beliefs.entry(lead.lease.clone()).or_default();
-        let same = |belief: &Belief| belief.holder == lead.holder && belief.token == lead.token;
+        let ours = |belief: &Belief| belief.process == event.process;
         let before = beliefs
             .iter()
-            .position(same)
+            .position(ours)
             .map(|at| beliefs.swap_remove(at));
-        let lives = before.as_ref().filter(|belief| belief.lives_at(self.now));
+        let same = |belief: &&Belief| belief.holder == lead.holder && belief.token == lead.token;
+        let lives = before
+            .as_ref()
+            .filter(same)
+            .filter(|belief| belief.lives_at(self.now));
         let since = lives.map_or(event.time, |belief| belief.since);
         beliefs.push(Belief {
             process: event.process.clone(),
@@ -109,7 +114,7 @@ impl BeliefSafety {
             for (at, deposed) in beliefs.iter().enumerate() {
                 for other in beliefs[at + 1..]
                     .iter()
-                    .filter(|b| b.holder != deposed.holder)
+                    .filter(|b| b.process != deposed.process)
                 {
                     let client = self.rates.elapsed(&deposed.process, deposed.sent, now);
                     let granted = self.rates.elapsed(store, deposed.sent, now);
@@ -169,7 +174,7 @@ impl Checker for BeliefSafety {
             Body::Observed(Observation::Lead(lead)) => self.lead(event, lead),
             Body::Observed(Observation::Follow(follow)) => {
                 self.end(Some(&follow.lease), |belief| {
-                    belief.holder == follow.holder
+                    belief.process == event.process
                         && (follow.token.is_none() || follow.token == belief.token)
                 });
             }

@@ -1,8 +1,10 @@
 //! `conduct`: a leader that learns it is deposed stops; one that resigns stops first.
 //!
 //! Convicted, after a call of a process was answered `stale-token` for its current
-//! term: a fence, write, delete or read with that token invoked later; its belief in
-//! that token not ended at that very instant (where beliefs are recorded); a new one.
+//! term: a fence, write, delete or read with that token invoked later; a new belief in
+//! that token (where beliefs are recorded); the old one not ended when the process next
+//! calls, at a later instant. (Not at the very instant of the answer: on a real clock the
+//! answer and the end of belief are recorded one after the other.)
 //! And a release invoked while the belief in its token is still recorded as live, or
 //! while work under that token is open. An answer to a straggler of an earlier term
 //! says nothing of the current one.
@@ -43,13 +45,22 @@ impl Belief {
     }
 }
 
+/// A belief whose holder was told that its token is stale.
+struct MustEnd {
+    /// (process, lease).
+    whose: (Name, Name),
+    token: Token,
+    told_at: Nanos,
+    answer: u64,
+    lead: u64,
+}
+
 #[derive(Default)]
 pub(crate) struct Conduct {
     /// By (process, lease).
     terms: BTreeMap<(Name, Name), Term>,
-    /// Beliefs that must end at `now`: whose, the token, the answer, the lead.
-    must_end: Vec<((Name, Name), Token, u64, u64)>,
-    now: Nanos,
+    /// Beliefs that must end before their process next calls.
+    must_end: Vec<MustEnd>,
     calls: bool,
     found: Option<Evidence>,
 }
@@ -59,25 +70,30 @@ impl Conduct {
         Self::default()
     }
 
-    /// The instant is over: what had to end at it must have.
-    fn settle(&mut self) {
-        for (key, token, answer, lead) in std::mem::take(&mut self.must_end) {
-            let Some(term) = self.terms.get(&key) else {
-                continue;
-            };
-            let believes = term.beliefs.iter().any(|belief| belief.index == lead);
-            if believes && self.found.is_none() {
-                self.found = Some(Evidence::new(
+    /// The process calls: what had to end before must have.
+    fn settle(&mut self, event: &Event, lease: &Name) {
+        let terms = &self.terms;
+        let mut found = None;
+        self.must_end.retain(|due| {
+            if due.whose.0 != event.process || due.whose.1 != *lease || event.time <= due.told_at {
+                return true;
+            }
+            let term = terms.get(&due.whose);
+            let mut beliefs = term.into_iter().flat_map(|term| &term.beliefs);
+            if beliefs.any(|belief| belief.index == due.lead && belief.lives_at(event.time)) {
+                found = Some(Evidence::new(
                     format!(
-                        "{} was told that token {token} is stale and went on believing",
-                        key.0
+                        "{} was told that token {} is stale and went on believing",
+                        due.whose.0, due.token
                     ),
-                    [lead],
-                    answer,
+                    [due.lead],
+                    due.answer,
                     "its belief ends at once",
                 ));
             }
-        }
+            false
+        });
+        self.found = self.found.take().or(found);
     }
 
     fn invoked(&mut self, event: &Event, op: &Op) {
@@ -144,7 +160,13 @@ impl Conduct {
             .or(Some((token, event.index)));
         let lives = |belief: &&Belief| belief.token == Some(token) && belief.lives_at(event.time);
         if let Some(belief) = term.beliefs.iter().find(lives) {
-            self.must_end.push((key, token, event.index, belief.index));
+            self.must_end.push(MustEnd {
+                whose: key,
+                token,
+                told_at: event.time,
+                answer: event.index,
+                lead: belief.index,
+            });
         }
     }
 
@@ -166,12 +188,13 @@ impl Conduct {
             .map(|at| term.beliefs.swap_remove(at));
         if let Some((token, answer)) = term.told.filter(|(told, _)| lead.token == Some(*told)) {
             let rewritten = before.as_ref().map(|belief| belief.index);
-            // A belief that has yet to end at this instant is judged when it is over.
-            let pending = self.must_end.iter_mut().find(|(whose, told, _, lead)| {
-                *whose == key && *told == token && Some(*lead) == rewritten
-            });
+            // A belief that has yet to end may be rewritten, as when a clock's rate changes.
+            let pending = self
+                .must_end
+                .iter_mut()
+                .find(|due| due.whose == key && due.token == token && Some(due.lead) == rewritten);
             match pending {
-                Some((_, _, _, lead)) => *lead = event.index,
+                Some(due) => due.lead = event.index,
                 None => {
                     self.found = Some(Evidence::new(
                         format!(
@@ -234,15 +257,13 @@ fn resigned_early(event: &Event, release: &Release, term: &Term) -> Option<Evide
 impl Checker for Conduct {
     fn see(&mut self, step: &Step<'_>) {
         let event = step.event;
-        if event.time > self.now {
-            self.settle();
-            self.now = event.time;
-            if self.found.is_some() {
-                return;
-            }
-        }
         match &event.body {
-            Body::Invoke(op) => self.invoked(event, op),
+            Body::Invoke(op) => {
+                self.settle(event, op.lease());
+                if self.found.is_none() {
+                    self.invoked(event, op);
+                }
+            }
             Body::Complete(_, answer) => {
                 if let Some(invoked) = step.invoked {
                     self.completed(event, answer, invoked);
@@ -271,7 +292,7 @@ impl Checker for Conduct {
     }
 
     fn verdict(self: Box<Self>) -> Verdict {
-        // A belief that had to end at the very last instant may yet have.
+        // A belief that had to end before a next call that never came may yet have.
         match self.found {
             Some(evidence) => Verdict::Violated(evidence),
             None if self.calls => Verdict::Valid,

@@ -11,7 +11,7 @@
 //!
 //! 14 one-way latencies are connect (3: the handshake's), acquire (2), connect (3),
 //! fence, read and write (2 each). After a release that took effect in calm the same
-//! holds without ttl and lock-delay, unless a grant that no client was told of came
+//! holds without ttl and lock-delay, from when somebody next asks for the lease, unless a grant that no client was told of came
 //! between, or one to a request that another copy of had been refused, so that its
 //! client had given it up: that one must run out first. A lease asked for later than
 //! calm is judged from then on. A history that ends within its bound is too short to
@@ -68,8 +68,9 @@ struct Progress {
 
 /// A release that took effect in calm and has no successor's write yet.
 struct Freed {
-    at: Nanos,
     event: u64,
+    /// When somebody first asked for the lease after that; nobody need want it.
+    wanted: Option<Nanos>,
     /// Granted since: holder, request (none: one given up), and whether the client knows.
     granted: Option<(Name, Option<u64>, bool)>,
 }
@@ -95,7 +96,11 @@ impl Failover {
     /// The bound on a failover, and on one that needs no expiry.
     fn bounds(&self) -> Option<(Nanos, Nanos)> {
         let (timing, network) = (self.timing.as_ref()?, self.network.as_ref()?);
-        let store = self.rates.now(self.store.as_deref().unwrap_or("store"));
+        // While it is unknown which node is the store, it may be the slowest of all.
+        let store = match &self.store {
+            Some(store) => self.rates.now(store),
+            None => self.rates.slowest(),
+        };
         let client = self
             .clients
             .iter()
@@ -142,14 +147,16 @@ impl Failover {
                 continue;
             };
             let orphan = freed.granted.as_ref().is_some_and(|(_, _, told)| !told);
-            if !orphan && now > freed.at.saturating_add(free_bound) {
+            let Some(wanted) = freed.wanted else { continue };
+            let due = wanted.saturating_add(free_bound);
+            if !orphan && now > due {
                 self.found = Some(Evidence::new(
                     format!(
                         "{lease} had no acknowledged write for {free_bound} ns after a release"
                     ),
                     [freed.event],
                     shown,
-                    format!("one by {} ns", freed.at.saturating_add(free_bound)),
+                    format!("one by {due} ns"),
                 ));
             }
         }
@@ -205,7 +212,11 @@ impl Checker for Failover {
                     self.clients.insert(event.process.clone());
                     self.bounds = None;
                 }
-                if !self.leases.contains_key(&op.lease) {
+                if let Some(progress) = self.leases.get_mut(&op.lease) {
+                    if let Some(freed) = &mut progress.released {
+                        freed.wanted = freed.wanted.or(Some(event.time));
+                    }
+                } else {
                     let fresh = Progress {
                         asked: event.time,
                         written: false,
@@ -225,6 +236,7 @@ impl Checker for Failover {
             Body::Observed(Observation::Granted(granted)) => {
                 if self.store.is_none() {
                     self.store = Some(event.process.clone());
+                    self.bounds = None;
                 }
                 if let Some(progress) = self.leases.get_mut(&granted.lease)
                     && let Some(freed) = &mut progress.released
@@ -243,10 +255,9 @@ impl Checker for Failover {
             }
             Body::Observed(Observation::Released(released)) if self.calm.is_some() => {
                 if let Some(progress) = self.leases.get_mut(&released.lease) {
-                    let (at, event) = self.last;
                     progress.released = Some(Freed {
-                        at,
-                        event,
+                        event: event.index,
+                        wanted: None,
                         granted: None,
                     });
                 }

@@ -57,6 +57,13 @@ impl Rates {
         }
     }
 
+    /// The lowest rate that any known clock has now; a clock that is not known runs true.
+    pub fn slowest(&self) -> RatePpb {
+        let known = self.initial.keys().chain(self.changes.keys());
+        let rates = known.map(|node| self.now(node));
+        rates.chain([TRUE_RATE]).min().unwrap_or(TRUE_RATE)
+    }
+
     /// What the node's clock counts from one instant to another, in ns times
     /// parts per billion.
     pub fn elapsed(&self, node: &str, from: Nanos, to: Nanos) -> u128 {

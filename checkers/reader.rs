@@ -51,7 +51,7 @@ pub enum Problem {
     #[error("cannot be opened: {0}; check the path")]
     Open(io::Error),
     /// Reading failed midway, or the compressed data is damaged.
-    #[error("cannot be read: {0}")]
+    #[error("cannot be read: {0}; is it a history file, and whole?")]
     Read(io::Error),
     /// A gzipped file that ends early.
     #[error("the compressed file ends early: it was cut off; copy it again, whole")]
@@ -70,8 +70,8 @@ pub enum Problem {
     LineTooLong,
     /// The first line is no header.
     #[error(
-        "not a deposed history: its first line is not a header like {{\"deposed\":1,…}}; \
-         name the format if it is of another tool"
+        "not a deposed history: its first line is not a header like {{\"deposed\":1,…}}; is this \
+         the right file?"
     )]
     NotAHistory,
     /// A header that does not fit.

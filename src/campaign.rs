@@ -34,13 +34,16 @@ use crate::{
 /// What is to be run: workloads, each over its seeds.
 pub type Plan<'w> = [(&'w Workload, RangeInclusive<u64>)];
 
+/// The most threads that a campaign starts.
+pub const MOST_JOBS: usize = 256;
+
 /// How a plan is run.
 pub struct Campaign<'a> {
     /// On which system.
     pub system: &'a Arc<dyn System>,
     /// With which planted flaw.
     pub flaw: Option<Flaw>,
-    /// On how many threads.
+    /// On how many threads, at most; never more than there are runs or [`MOST_JOBS`].
     pub jobs: NonZero<usize>,
     /// Whether runs that passed keep their histories, too.
     pub keep: bool,
@@ -88,12 +91,15 @@ impl Campaign<'_> {
             let workload: &'w Workload = workload;
             seeds.clone().map(move |seed| (workload, seed))
         });
+        // More threads than this would find nothing to do.
+        let most = queue.clone().take(MOST_JOBS).count().max(1);
+        let jobs = self.jobs.get().min(most);
         let queue = Mutex::new(queue.enumerate());
         let enough = AtomicBool::new(false);
         thread::scope(|scope| {
             // Bounded, so that histories do not pile up behind a slow reader.
-            let (done, runs) = mpsc::sync_channel(self.jobs.get());
-            for _ in 0..self.jobs.get() {
+            let (done, runs) = mpsc::sync_channel(jobs);
+            for _ in 0..jobs {
                 let (done, queue, enough) = (done.clone(), &queue, &enough);
                 scope.spawn(move || {
                     while !self.stop.load(Ordering::Relaxed) && !enough.load(Ordering::Relaxed) {

@@ -213,6 +213,26 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whom it may strike.
+    pub fn targets(&self) -> Vec<Target> {
+        match *self {
+            Fault::Partition { a, b, .. }
+            | Fault::Hold { a, b, .. }
+            | Fault::Latency { a, b, .. } => vec![a, b],
+            Fault::PartitionOneway { from, to, .. }
+            | Fault::Lose { from, to, .. }
+            | Fault::Delay { from, to, .. }
+            | Fault::Duplicate { from, to, .. } => vec![from, to],
+            Fault::Isolate { target, .. }
+            | Fault::Pause { target, .. }
+            | Fault::GcPause { target, .. }
+            | Fault::Crash { target, .. }
+            | Fault::PowerLoss { target, .. }
+            | Fault::Rate { target, .. }
+            | Fault::Step { target, .. } => vec![target],
+        }
+    }
+
     /// The fault's name, as in schedules and histories.
     pub fn name(&self) -> &'static str {
         match self {

@@ -129,6 +129,8 @@ struct Seer {
     fencing: BTreeMap<u64, (Name, Option<Token>)>,
     /// The highest fenced token that nothing was applied under yet.
     barrier: BTreeMap<Name, Token>,
+    /// The token that was last applied under.
+    worked: BTreeMap<Name, Token>,
     paused: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     recovered: BTreeMap<Name, Token>,
 }
@@ -241,11 +243,17 @@ impl Seer {
                     self.marks.insert(Mark::RenewedAcrossStoreRestart);
                 }
             }
-            Observation::Fenced(fenced) => {
+            // A fence repeated after work is no barrier that still stands alone.
+            Observation::Fenced(fenced)
+                if self.worked.get(&fenced.lease) != Some(&fenced.token) =>
+            {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);
             }
             Observation::Applied(applied) => {
                 self.barrier.remove(&applied.lease);
+                if let Some(token) = applied.token {
+                    self.worked.insert(applied.lease.clone(), token);
+                }
                 if applied.f == F::Delete {
                     self.marks.insert(Mark::Deleted);
                 }

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::{
     fault::{Fault, Injection, Moment, Schedule, Target, Trigger},
     lease::LeaseConfig,
+    world::TICK,
 };
 
 /// What may go wrong, and how often.
@@ -208,8 +209,8 @@ impl<'a> Draw<'a> {
                 min, max, length, ..
             } => {
                 *length = drawn;
-                let longest = (self.lease.try_timeout * 3 / 2).max(2);
-                *min = self.rng.random_range(1..=longest / 2);
+                let longest = (self.lease.try_timeout * 3 / 2).max(2 * TICK);
+                *min = self.rng.random_range(TICK..=longest / 2);
                 *max = self.rng.random_range(*min..=longest);
             }
             Fault::Lose { count, .. } => *count = if *count == 0 { frames } else { *count },

@@ -21,7 +21,7 @@ use crate::{
     mark::{self, Mark},
     rng::stream,
     system::{Setup, SetupParts, System},
-    workload::{Clocks, Cluster, Network, Traffic, Workload},
+    workload::{Clocks, Cluster, Network, SECOND, Traffic, Workload},
     world,
 };
 use limits::HeaderError;
@@ -145,6 +145,13 @@ fn draw_clocks(workload: &Workload, seed: u64) -> (BTreeMap<Name, RatePpb>, BTre
             .collect(),
     };
     let offsets = match workload.clocks {
+        // An offset must not matter, wherever rates are drawn.
+        Clocks::WithinBound => workload
+            .cluster
+            .node_names()
+            .into_iter()
+            .map(|node| (node, rng.random_range(0..=60 * SECOND)))
+            .collect(),
         Clocks::Offset(step) => (0..)
             .zip(clients)
             .map(|(nth, node)| (node, step * nth))

@@ -161,7 +161,7 @@ impl Default for Network {
 pub enum Clocks {
     /// All true.
     True,
-    /// Each at a rate of its own, drawn from 1 - r/2 to 1 + r/2.
+    /// Each at a rate of its own, drawn from 1 - r/2 to 1 + r/2, and up to a minute ahead.
     WithinBound,
     /// The worst that is within the bound: the store fast, the clients slow.
     AtTheBound,

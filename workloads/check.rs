@@ -67,6 +67,17 @@ fn every_file_is_listed_under_its_name() {
     }
 }
 
+/// A workload whose schedule the world refuses is found here, not by a user's seed.
+#[test]
+fn every_seed_makes_a_header_that_can_be_run() {
+    for workload in super::all() {
+        for seed in 0..1_000 {
+            let header = Header::of(&workload, seed, "deposed", None);
+            assert_eq!(header.validate(), Ok(()), "{} {seed}", workload.name);
+        }
+    }
+}
+
 /// A flaw that no workload catches is a check that nobody has seen at work.
 #[test]
 fn every_flaw_is_caught_by_some_workload() {

@@ -23,7 +23,10 @@ use std::{
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
 use crate::{
-    report::{Halt, text::Colour},
+    report::{
+        Halt,
+        text::{Colour, printable},
+    },
     system::System,
     workload::Workload,
 };
@@ -80,7 +83,7 @@ impl Console<'_> {
     /// Says what is wrong, in one sentence.
     fn complain(&mut self, sentence: &str) {
         // Where standard error is closed there is nobody to tell.
-        let _ = writeln!(self.err, "deposed: {sentence}");
+        let _ = writeln!(self.err, "deposed: {}", printable(sentence));
     }
 }
 
@@ -166,19 +169,32 @@ fn parse(
                 let _ = console.out.write_all(text.as_bytes());
                 Exit::Valid
             }
-            // clap's first line says it all.
-            ErrorKind::ValueValidation => {
-                let plain = rendered.to_string();
-                let first = plain.lines().next().unwrap_or_default();
-                console.complain(first.trim_start_matches("error: "));
+            // `deposed` alone: the help is the answer.
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let _ = console.err.write_all(text.as_bytes());
                 Exit::BadInput
             }
             _ => {
-                let _ = console.err.write_all(text.as_bytes());
+                console.complain(&in_one_sentence(&rendered.to_string()));
                 Exit::BadInput
             }
         }
     })
+}
+
+/// clap's complaint without its usage: what is wrong, and its tip if it has one.
+fn in_one_sentence(complaint: &str) -> String {
+    let (wrong, rest) = complaint.split_once("\n\n").unwrap_or((complaint, ""));
+    let lines = wrong.lines().map(str::trim);
+    let wrong = lines.collect::<Vec<_>>().join(" ");
+    let wrong = wrong.trim_start_matches("error: ").to_owned();
+    let tip = rest
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("tip: "));
+    match tip {
+        Some(tip) => format!("{wrong}; {tip}"),
+        None => format!("{wrong}; --help tells what there is"),
+    }
 }
 
 fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {

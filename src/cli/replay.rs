@@ -8,11 +8,12 @@ use std::{
 };
 
 use deposed_checkers::{
-    reader::{self, Reader},
+    reader::{self, LINE_LIMIT, Reader},
     writer::event_line,
 };
 use flate2::bufread::MultiGzDecoder;
 use serde_json::Value;
+use tracing::subscriber::NoSubscriber;
 
 use super::{Console, Exit, Suite, arguments::ReplayArgs, names};
 use crate::{
@@ -73,7 +74,13 @@ fn twice(suite: &Suite, header: &Header) -> Result<Compared, Halt> {
         .validate()
         .map_err(|why| Halt::BadInput(why.to_string()))?;
     let (first, second) = thread::scope(|scope| {
-        let first = scope.spawn(|| campaign::outcome(header, system));
+        // The story (`RUST_LOG`) is told once, by the second.
+        let silent = || {
+            tracing::subscriber::with_default(NoSubscriber::default(), || {
+                campaign::outcome(header, system)
+            })
+        };
+        let first = scope.spawn(silent);
         let second = campaign::outcome(header, system);
         (first.join(), second)
     });
@@ -202,7 +209,7 @@ fn readable(path: &Path, index: usize) -> Result<(), Halt> {
 
 fn unreadable(file: &str, error: &io::Error) -> Halt {
     Halt::BadInput(format!(
-        "{file}: cannot be read: {error}; copy it again, whole"
+        "{file}: cannot be read: {error}; is it a history file, and whole?"
     ))
 }
 
@@ -220,26 +227,49 @@ fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
         true => Box::new(BufReader::new(MultiGzDecoder::new(raw))),
         false => Box::new(raw),
     };
-    Ok(plain.split(b'\n').map(|line| {
-        line.map(|mut line| {
-            line.pop_if(|last| *last == b'\r');
-            line
-        })
-    }))
+    Ok(Lines(plain))
+}
+
+/// Lines without their ends, none longer than the reader takes.
+struct Lines(Box<dyn BufRead>);
+
+impl Iterator for Lines {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = Vec::new();
+        let limit = LINE_LIMIT as u64 + 1;
+        let read = (&mut self.0).take(limit).read_until(b'\n', &mut line);
+        match read {
+            Err(error) => return Some(Err(error)),
+            Ok(0) => return None,
+            Ok(read) if read as u64 == limit => {
+                let why = format!("a line is longer than {LINE_LIMIT} bytes");
+                return Some(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
+            }
+            Ok(_) => {}
+        }
+        line.pop_if(|last| *last == b'\n');
+        line.pop_if(|last| *last == b'\r');
+        Some(Ok(line))
+    }
 }
 
 impl Compared {
     fn text(&self, what: &str) -> String {
+        let events = counted(self.outcome.history.len() as u64, "event");
+        let violated = self.outcome.verdicts.violated();
+        let violated = violated.map(|(check, _)| format!(", {check} violated"));
+        let violated: String = violated.collect();
+        let defects = self.outcome.defects.iter();
+        let defects: String = defects
+            .map(|defect| format!("  defect: {defect}\n"))
+            .collect();
         let Some(difference) = &self.difference else {
-            let events = counted(self.outcome.history.len() as u64, "event");
-            let violated = self.outcome.verdicts.violated();
-            let violated = violated.map(|(check, _)| format!(", {check} violated"));
-            let violated: String = violated.collect();
-            let mut text = format!("identical  {what}  {events}{violated}{}\n", self.note);
-            for defect in &self.outcome.defects {
-                text += &format!("  defect: {defect}\n");
-            }
-            return text;
+            return format!(
+                "identical  {what}  {events}{violated}{}\n{defects}",
+                self.note
+            );
         };
         let side = |(name, line): &(&str, Option<String>)| match line {
             Some(line) => format!("  {name:<7}  {:>9}  {line}\n", time_of(line)),
@@ -247,7 +277,7 @@ impl Compared {
         };
         let (before, now) = (side(&difference.before), side(&difference.now));
         format!(
-            "differs  {what}  at event {}\n{before}{now}",
+            "differs  {what}  at event {}\n{before}{now}  the run has {events}{violated}\n{defects}",
             difference.index
         )
     }

@@ -39,7 +39,7 @@ pub fn campaign(
         state: Mutex::new(State {
             client: LeaseClient::new(config.clone(), node.now(), planted),
             work_in_hand: 0,
-            resigning: false,
+            resigning: None,
         }),
         poke: Notify::new(),
         won: Notify::new(),
@@ -62,7 +62,8 @@ struct Shared {
 struct State {
     client: LeaseClient,
     work_in_hand: u32,
-    resigning: bool,
+    /// The term that was resigned and is not drained yet.
+    resigning: Option<Token>,
 }
 
 impl Shared {
@@ -154,10 +155,14 @@ impl Leadership {
     /// Takes a piece of work in hand, unless the term is lost. A resigning leader
     /// releases its lease only when no work is in hand any more.
     pub fn begin_work(&self) -> Option<WorkInHand> {
-        if !self.is_leader() {
+        let now = self.shared.clock.now();
+        // Checked and counted under one lock: no resignation falls between.
+        let mut state = self.shared.state();
+        let leads = state.client.token() == Some(self.token) && state.client.is_leader(now);
+        if !leads {
             return None;
         }
-        self.shared.state().work_in_hand += 1;
+        state.work_in_hand += 1;
         Some(WorkInHand {
             shared: self.shared.clone(),
         })
@@ -168,12 +173,15 @@ impl Leadership {
     pub fn resign(&self) {
         let now = self.shared.clock.now();
         let mut state = self.shared.state();
-        if state.client.token() != Some(self.token) || state.resigning {
+        if state.client.token() != Some(self.token) || state.resigning == Some(self.token) {
             return;
         }
-        state.resigning = true;
         state.client.resign(now);
-        drain(&mut state, now);
+        // Its window may have been over already: then there is nothing to release.
+        if state.client.token() == Some(self.token) {
+            state.resigning = Some(self.token);
+            drain(&mut state, now);
+        }
         drop(state);
         self.shared.lost.notify_waiters();
         self.shared.poke.notify_one();
@@ -206,8 +214,7 @@ impl Drop for WorkInHand {
 
 /// Lets the release go once a resigning leader has nothing in hand.
 fn drain(state: &mut State, now: Nanos) {
-    if state.resigning && state.work_in_hand == 0 {
-        state.resigning = false;
+    if state.work_in_hand == 0 && state.resigning.take().is_some() {
         state.client.drained(now);
     }
 }

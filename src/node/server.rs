@@ -37,7 +37,7 @@ pub async fn serve(node: Node, service: impl Service + 'static) {
     };
     // Requests of all connections queue up here in the order of their arrival: a
     // request sees the state that the one before it has made durable.
-    let service = Rc::new(Mutex::new(service));
+    let service = Rc::new(Mutex::new(Some(service)));
     let stop = Rc::new(tokio::sync::Notify::new());
     loop {
         let accepted = tokio::select! {
@@ -66,7 +66,7 @@ pub async fn serve(node: Node, service: impl Service + 'static) {
 async fn converse(
     node: &Node,
     mut connection: Connection,
-    service: &Mutex<impl Service>,
+    service: &Mutex<Option<impl Service>>,
 ) -> std::io::Result<()> {
     // One timer a connection, looked at when it fires, not one a request.
     let idle_at = |last: Nanos| last.saturating_add(IDLE_LIMIT);
@@ -93,7 +93,17 @@ async fn converse(
             }
         };
         last_request = node.now();
-        let answer = service.lock().await.answer(request).await?;
+        let mut present = service.lock().await;
+        let Some(running) = &mut *present else {
+            return Ok(());
+        };
+        let answer = running.answer(request).await;
+        if answer.is_err() {
+            // What it has in memory is ahead of its disk: nobody is answered from it.
+            *present = None;
+        }
+        drop(present);
+        let answer = answer?;
         let sent = match answer {
             Some(reply) => connection.send(&reply).await,
             None => {

@@ -99,7 +99,7 @@ fn style_of(event: &Event) -> Style {
 }
 
 /// Text from a file, with nothing in it that a terminal would obey.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().fold(String::new(), |mut shown, c| {
         if c.is_control() {
             // Writing to a string cannot fail.

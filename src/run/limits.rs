@@ -5,14 +5,15 @@ use deposed_checkers::history::{Name, Nanos, RatePpb};
 
 use super::Header;
 use crate::{
-    fault::{Fault, Injection, Moment, Trigger},
-    lease::ConfigError,
+    fault::{Fault, Injection, Moment, Target, Trigger},
+    lease::{ConfigError, StoreLimits},
     workload::{Network, SECOND},
     world,
 };
 
-/// The longest run, chaos and calm together.
-pub const LONGEST_RUN: Nanos = 24 * 3600 * SECOND;
+/// The longest run, chaos and calm together: an hour. A history is kept in memory
+/// while it is made, at some 250 events a second.
+pub const LONGEST_RUN: Nanos = 3600 * SECOND;
 /// The most leases in a run; each client has a connection and two tasks for each.
 pub const MOST_LEASES: u32 = 1_000;
 /// The most clients: one a letter.
@@ -28,6 +29,9 @@ pub enum HeaderError {
     /// See [`LeaseConfig::validate`](crate::lease::LeaseConfig::validate).
     #[error("the header's lease timing does not work: {0}")]
     Lease(#[from] ConfigError),
+    /// See [`StoreLimits`].
+    #[error("the header's ttl of {0} ns is refused by every store; a millisecond to an hour works")]
+    Ttl(Nanos),
     /// See [`MOST_CLIENTS`].
     #[error("the header's cluster has {0} clients; 1 to {MOST_CLIENTS} can be run")]
     Clients(u8),
@@ -35,7 +39,7 @@ pub enum HeaderError {
     #[error("the header's traffic has {0} leases; 1 to {MOST_LEASES} can be run")]
     Leases(u32),
     /// See [`LONGEST_RUN`].
-    #[error("the header's run is longer than a day; shorten 'chaos' or 'calm' (both are ns)")]
+    #[error("the header's run is longer than an hour; shorten 'chaos' or 'calm' (both are ns)")]
     TooLong,
     /// The least latency is a tick: below it a message would arrive before it left.
     #[error(
@@ -77,6 +81,12 @@ impl Header {
     /// The first value that is outside what the world can simulate.
     pub fn validate(&self) -> Result<(), HeaderError> {
         self.lease.validate()?;
+        let StoreLimits {
+            min_ttl, max_ttl, ..
+        } = StoreLimits::default();
+        if !(min_ttl..=max_ttl).contains(&self.lease.ttl) {
+            return Err(HeaderError::Ttl(self.lease.ttl));
+        }
         if !(1..=MOST_CLIENTS).contains(&self.cluster.clients) {
             return Err(HeaderError::Clients(self.cluster.clients));
         }
@@ -104,12 +114,49 @@ impl Header {
             return Err(HeaderError::Offset(node.clone()));
         }
         for (entry, injection) in self.schedule.iter().enumerate() {
-            can_inject(injection).map_err(|reason| HeaderError::Entry { entry, reason })?;
+            self.can_inject(injection)
+                .map_err(|reason| HeaderError::Entry { entry, reason })?;
         }
         if self.flaw.is_some() && !cfg!(feature = "flaws") {
             return Err(HeaderError::NoFlaws);
         }
         Ok(())
+    }
+
+    fn can_inject(&self, injection: &Injection) -> Result<(), String> {
+        if let Trigger::On { nth: 0, moment, .. } = injection.when {
+            let Moment { f, .. } = moment;
+            return Err(format!(
+                "its trigger waits for the 0th {}; they count from 1",
+                f.name()
+            ));
+        }
+        let clients = self.cluster.clients;
+        if let Some(nth) = injection
+            .fault
+            .targets()
+            .into_iter()
+            .find_map(|target| match target {
+                Target::Client(nth) if nth >= clients => Some(nth),
+                _ => None,
+            })
+        {
+            return Err(format!(
+                "client {nth} is its target, and the last of {clients} is {}",
+                clients - 1
+            ));
+        }
+        match injection.fault {
+            Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
+                "a clock rate of {rate_ppb} parts per billion; {} to {} can be run",
+                CLOCK_RATES.0, CLOCK_RATES.1
+            )),
+            Fault::Latency { min, max, .. } if min < world::TICK || max < min => Err(format!(
+                "a latency of {min} to {max} ns; the least must be 1000000 (a millisecond) or more, \
+             and the most not below it"
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -117,31 +164,10 @@ fn can_run_at(rate: RatePpb) -> bool {
     (CLOCK_RATES.0..=CLOCK_RATES.1).contains(&rate)
 }
 
-fn can_inject(injection: &Injection) -> Result<(), String> {
-    if let Trigger::On { nth: 0, moment, .. } = injection.when {
-        let Moment { f, .. } = moment;
-        return Err(format!(
-            "its trigger waits for the 0th {}; they count from 1",
-            f.name()
-        ));
-    }
-    match injection.fault {
-        Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
-            "a clock rate of {rate_ppb} parts per billion; {} to {} can be run",
-            CLOCK_RATES.0, CLOCK_RATES.1
-        )),
-        Fault::Latency { min, max, .. } if min < world::TICK || max < min => Err(format!(
-            "a latency of {min} to {max} ns; the least must be 1000000 (a millisecond) or more, \
-             and the most not below it"
-        )),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fault::Target, lease::LeaseConfig, workload::Workload};
+    use crate::{lease::LeaseConfig, workload::Workload};
 
     type Spoil = fn(&mut Header);
 
@@ -157,9 +183,23 @@ mod tests {
                 length: 1,
             },
         };
-        assert_eq!(can_inject(&rate(1_000_000)), Ok(()));
-        assert!(can_inject(&rate(0)).is_err());
-        let spoilt: [(Spoil, &str); 12] = [
+        assert_eq!(header.can_inject(&rate(1_000_000)), Ok(()));
+        assert!(header.can_inject(&rate(0)).is_err());
+        let spoilt: [(Spoil, &str); 14] = [
+            (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "ttl of"),
+            (
+                |h| {
+                    let fault = Fault::Step {
+                        target: Target::Client(3),
+                        by: 1,
+                    };
+                    h.schedule.push(Injection {
+                        when: Trigger::At(0),
+                        fault,
+                    });
+                },
+                "client 3 is its target, and the last of 3 is 2",
+            ),
             (
                 |h| {
                     h.lease = LeaseConfig {
@@ -173,7 +213,7 @@ mod tests {
             (|h| h.cluster.clients = 27, "27 clients"),
             (|h| h.traffic.leases = 0, "0 leases"),
             (|h| h.traffic.leases = u32::MAX, "4294967295 leases"),
-            (|h| h.chaos = u64::MAX, "longer than a day"),
+            (|h| h.chaos = u64::MAX, "longer than an hour"),
             (|h| h.network.min_latency = 999_999, "999999 to"),
             (|h| h.network.max_latency = 1, "to 1 ns"),
             (|h| h.clocks = [("a".into(), 0)].into(), "'a' runs at 0"),

@@ -29,6 +29,9 @@ pub(super) struct Injector {
     ending: BTreeMap<(Nanos, u64), Ending>,
     entries: u64,
     links: Links,
+    /// How many faults have a node's clock at another rate: its own comes back with
+    /// the end of the last.
+    off_rate: BTreeMap<usize, u32>,
     network: Network,
     rng: ChaCha8Rng,
     stopped: bool,
@@ -56,7 +59,6 @@ enum Ending {
     },
     Rate {
         node: usize,
-        rate: RatePpb,
     },
 }
 
@@ -69,6 +71,7 @@ impl Injector {
             ending: BTreeMap::new(),
             entries: 0,
             links: Links::new(nodes),
+            off_rate: BTreeMap::new(),
             network: header.network.clone(),
             rng: stream(header.seed, NEMESIS, 0),
             stopped: false,
@@ -192,6 +195,7 @@ impl World {
                     json!({"a": a, "b": b, "nodes": nodes, "min": min, "max": max, "for": length});
                 self.recorder.nemesis(name, value);
                 self.set_latency(&links, min, max);
+                self.injector.links.slow(&links);
                 self.injector
                     .end(now.saturating_add(length), Ending::NormalLatency { links });
             }
@@ -277,9 +281,9 @@ impl World {
             } => {
                 for node in self.resolve(target) {
                     self.set_rate(node, rate_ppb);
-                    let rate = self.actors[node].initial_rate;
+                    *self.injector.off_rate.entry(node).or_default() += 1;
                     self.injector
-                        .end(now.saturating_add(length), Ending::Rate { node, rate });
+                        .end(now.saturating_add(length), Ending::Rate { node });
                 }
             }
             Fault::Step { target, by } => {
@@ -312,6 +316,7 @@ impl World {
                     min_latency,
                     max_latency,
                 } = self.injector.network;
+                let links = self.injector.links.quick(links);
                 self.set_latency(&links, min_latency, max_latency);
             }
             Ending::Resume { node, boot } => {
@@ -328,7 +333,13 @@ impl World {
                 self.injector.links.mend(&self.sim, &names, &cut);
                 self.sim.bounce(self.actors[node].name.as_str());
             }
-            Ending::Rate { node, rate } => self.set_rate(node, rate),
+            Ending::Rate { node } => {
+                let others = self.injector.off_rate.entry(node).or_default();
+                *others -= 1;
+                if *others == 0 {
+                    self.set_rate(node, self.actors[node].initial_rate);
+                }
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which links are cut or held, counted: two faults on one link overlap, and the link
+//! Which links are cut, held or slow, counted: two faults on one link overlap, and the link
 //! heals when the last of them ends.
 
 use deposed_checkers::history::Name;
@@ -8,6 +8,7 @@ pub(super) struct Links {
     n: usize,
     cuts: Vec<u32>,
     holds: Vec<u32>,
+    slow: Vec<u32>,
 }
 
 /// A directed link, by the nodes' places.
@@ -19,6 +20,7 @@ impl Links {
             n,
             cuts: vec![0; n * n],
             holds: vec![0; n * n],
+            slow: vec![0; n * n],
         }
     }
 
@@ -36,6 +38,23 @@ impl Links {
 
     pub(super) fn release(&mut self, sim: &turmoil::Sim<'_>, names: &[Name], links: &[Link]) {
         self.change(sim, names, links, |links, at| links.holds[at] -= 1);
+    }
+
+    /// The links are slow once more.
+    pub(super) fn slow(&mut self, links: &[Link]) {
+        for &(from, to) in links {
+            self.slow[from * self.n + to] += 1;
+        }
+    }
+
+    /// The links are slow once less; returns those that are not slow any more.
+    pub(super) fn quick(&mut self, mut links: Vec<Link>) -> Vec<Link> {
+        links.retain(|&(from, to)| {
+            let slow = &mut self.slow[from * self.n + to];
+            *slow -= 1;
+            *slow == 0
+        });
+        links
     }
 
     fn change(

@@ -21,7 +21,7 @@ fn main() {
     let system: Arc<dyn System> = Arc::new(Deposed);
     println!(
         "{:<20} {:>12} {:>12} {:>7} {:>14} {:>22}",
-        "workload", "run, ms", "idle, ms", "ratio", "writes a term", "expiries a CPU second"
+        "workload", "run, ms", "idle, ms", "ratio", "writes a term", "changes a CPU second"
     );
     let only: Vec<String> = std::env::args()
         .skip(1)
@@ -61,17 +61,19 @@ impl Cost {
     }
 
     fn count(&mut self, history: &[Event]) {
-        // By lease: whether its last term was released.
-        let mut released = std::collections::BTreeMap::new();
+        // By lease: its last holder, and whether that released it.
+        let mut last = std::collections::BTreeMap::new();
         for event in history {
             match &event.body {
                 Body::Observed(Observation::Granted(granted)) => {
                     self.terms += 1;
-                    let before = released.insert(&granted.lease, false);
-                    self.expiries += u64::from(before == Some(false));
+                    let before = last.insert(&granted.lease, (&granted.holder, false));
+                    if let Some((holder, released)) = before {
+                        self.expiries += u64::from(!released && *holder != granted.holder);
+                    }
                 }
                 Body::Observed(Observation::Released(freed)) => {
-                    released.insert(&freed.lease, true);
+                    last.insert(&freed.lease, (&freed.holder, true));
                 }
                 Body::Complete(F::Write, _) if event.kind == Kind::Ok => self.writes += 1,
                 _ => {}

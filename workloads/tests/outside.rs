@@ -23,4 +23,10 @@ fn a_suite_of_somebody_elses_gets_the_whole_command() {
     assert_eq!(ran.status.code(), Some(1), "{out}\n{err}");
     assert!(out.contains("FAILED  nightly-job"), "{out}");
     assert!(out.contains("zombie-write: "), "{out}");
+    for check in ["token-monotonicity", "storage-safety", "election-barrier"] {
+        assert!(
+            out.contains(&format!("{check} not claimed: no ")),
+            "{check}: {out}"
+        );
+    }
 }

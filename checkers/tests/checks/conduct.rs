@@ -58,17 +58,22 @@ fn told_stale_a_leader_believes_no_more() {
         .at(50)
         .fences("b", 2)
         .passes(Conduct);
+    // On a real clock the end of belief is recorded a moment after the answer.
     told()
         .follows("a", 1)
         .at(50)
-        .fences("b", 2)
+        .acquires("a", 3)
+        .passes(Conduct);
+    told()
+        .at(50)
+        .acquires("a", 3)
         .convicts(Conduct, "went on believing", &[2, 4]);
     told()
         .at(50)
-        .fences("b", 2)
+        .ok("a", renew("a", 1))
         .convicts(Conduct, "went on believing", &[2, 4]);
-    // The record ends at that instant: the rest may be missing.
-    told().passes(Conduct);
+    // It may be stopped: what others do says nothing of it.
+    told().at(50).fences("b", 2).passes(Conduct);
     // It had followed, or run out, before.
     let over = || tale().acquires("a", 1).leads("a", 1, 4);
     over()

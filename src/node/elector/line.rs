@@ -19,6 +19,7 @@ const PATIENCE: u32 = 2;
 pub(super) struct Line {
     node: Node,
     peer: Name,
+    /// For a connection to be made, and for a frame to leave.
     connect_timeout: Nanos,
     connecting: Option<(Nanos, LocalFuture<'static, io::Result<Connection>>)>,
     present: Option<Connection>,
@@ -90,13 +91,26 @@ impl Line {
 
     async fn flush(&mut self) {
         while let Some(connection) = &mut self.present
-            && let Some(request) = self.outbox.pop_front()
+            && let Some(request) = self.outbox.front().cloned()
         {
             self.unanswered += 1;
-            if let Err(error) = connection.send(&request).await {
-                tracing::debug!(target: "deposed", peer = %self.peer, "cannot send: {error}");
-                self.present = None;
-            }
+            // A peer that does not read must not hold the elector up.
+            let sending = self
+                .node
+                .timeout(self.connect_timeout, connection.send(&request));
+            let failure = match sending.await {
+                Some(Ok(())) => {
+                    // Only now: a flush that is cut short sends it again, which is harmless.
+                    self.outbox.pop_front();
+                    continue;
+                }
+                Some(Err(error)) => error.to_string(),
+                None => "it takes too long".to_owned(),
+            };
+            tracing::debug!(target: "deposed", peer = %self.peer, "cannot send: {failure}");
+            // Part of it may have left: it stays open, and its try is over.
+            self.outbox.pop_front();
+            self.present = None;
         }
     }
 

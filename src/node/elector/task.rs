@@ -409,7 +409,7 @@ mod tests {
             state: Mutex::new(State {
                 client,
                 work_in_hand: 0,
-                resigning: false,
+                resigning: None,
             }),
             poke: Notify::new(),
             won: Notify::new(),
@@ -450,8 +450,9 @@ mod tests {
             holder: "a#1".into(),
             token: Some(7),
         }));
-        assert_eq!(recorded_at_a_gc_point(Leadership::resign), [follow.clone()]);
-        assert_eq!(recorded_at_a_gc_point(Leadership::told_stale), [follow]);
+        for end in [Leadership::resign, Leadership::told_stale] {
+            assert_eq!(recorded_at_a_gc_point(end), std::slice::from_ref(&follow));
+        }
         assert_eq!(recorded_at_a_gc_point(|_| ()), []);
     }
 }
