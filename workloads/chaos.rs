@@ -19,12 +19,24 @@ pub fn workload() -> Workload {
         gc_pause(leader, None).lasting(Length::AroundTtl).weight(6),
         pause(leader).lasting(Length::Long).weight(6),
         pause(client).weight(3),
-        isolate(leader).aimed(&proven).lasting(Length::AroundTtl).weight(9),
+        isolate(leader)
+            .aimed(&proven)
+            .lasting(Length::AroundTtl)
+            .weight(9),
         isolate(leader).aimed(&proven).weight(6),
-        partition(leader, store).aimed(&proven).lasting(Length::Long).weight(9),
+        partition(leader, store)
+            .aimed(&proven)
+            .lasting(Length::Long)
+            .weight(9),
         partition(leader, storage).aimed(&working).weight(3),
-        partition_oneway(store, leader).aimed(&proven).lasting(Length::Long).weight(6),
-        partition_oneway(leader, store).aimed(&proven).lasting(Length::Long).weight(6),
+        partition_oneway(store, leader)
+            .aimed(&proven)
+            .lasting(Length::Long)
+            .weight(6),
+        partition_oneway(leader, store)
+            .aimed(&proven)
+            .lasting(Length::Long)
+            .weight(6),
         partition_oneway(storage, leader).aimed(&working).weight(3),
         hold(client, store).weight(3),
         hold(leader, storage).weight(3),
@@ -63,6 +75,11 @@ pub fn workload() -> Workload {
         ],
         lease,
         calm: SECOND,
+        catches: vec![
+            (Flaw::AcceptsAnything, Check::StorageSafety),
+            (Flaw::WorksUnfenced, Check::ElectionBarrier),
+            (Flaw::GrantsEarly, Check::LeaseLinearizable),
+        ],
         ..Workload::named("chaos")
     }
 }
