@@ -75,6 +75,11 @@ pub fn workload() -> Workload {
         ],
         lease,
         calm: SECOND,
+        catches: vec![
+            (Flaw::AcceptsAnything, Check::StorageSafety),
+            (Flaw::WorksUnfenced, Check::ElectionBarrier),
+            (Flaw::GrantsEarly, Check::LeaseLinearizable),
+        ],
         ..Workload::named("chaos")
     }
 }

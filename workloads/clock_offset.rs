@@ -19,6 +19,7 @@ pub fn workload() -> Workload {
             ],
         ),
         must_see: vec![Mark::TakenOverAfterExpiry, Mark::LeaderCutOff],
+        catches: vec![(Flaw::BeliefIsAFlag, Check::BeliefSafety)],
         ..Workload::named("clock-offset")
     }
 }

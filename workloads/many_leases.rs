@@ -29,6 +29,7 @@ pub fn workload() -> Workload {
             Mark::StaleWriteRefused,
         ],
         lease,
+        catches: vec![(Flaw::AcceptsAnything, Check::StorageSafety)],
         ..Workload::named("many-leases")
     }
 }

@@ -22,6 +22,7 @@ pub fn workload() -> Workload {
             ],
         ),
         must_see: vec![Mark::LeaderCutOff, Mark::TakenOverAfterExpiry],
+        catches: vec![(Flaw::BeliefIsAFlag, Check::BeliefSafety)],
         ..Workload::named("partition-one-way")
     }
 }

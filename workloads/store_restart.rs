@@ -30,6 +30,7 @@ pub fn workload() -> Workload {
             Mark::TakenOverAfterExpiry,
             Mark::StaleWriteRefused,
         ],
+        catches: vec![(Flaw::AcceptsAnything, Check::StorageSafety)],
         ..Workload::named("store-restart")
     }
 }
