@@ -23,7 +23,7 @@
 //!
 //! # Where to look
 //!
-//! The system under test, which is also fit for service:
+//! The system under test; the same code runs over real TCP:
 //! - [`lease`] and [`storage`]: the pure cores. Who may lead, when a leader must stop,
 //!   what storage refuses. Begin with [`LeaseConfig::safe_window`].
 //! - [`node`]: the async shells over the cores: [`elector`](node::elector),

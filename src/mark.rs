@@ -8,15 +8,11 @@ use deposed_checkers::{
     verdict::{Check, Verdict, Verdicts},
 };
 
-use crate::run::Header;
-
 /// Something that a history shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
     /// A leader's write was acknowledged.
     Wrote,
-    /// A lease went to another holder.
-    LeaderChanged,
     /// A lease went to another holder because it ran out.
     TakenOverAfterExpiry,
     /// A leader resigned and another followed.
@@ -28,7 +24,7 @@ pub enum Mark {
     /// Storage refused a stale write after the new leader's fence and before its
     /// first write: without the barrier it would have landed.
     StaleWriteRefusedByBarrier,
-    /// A term passed without a fence, and without a write.
+    /// A term passed in which a fence was tried, none was acknowledged, and no work done.
     IdledUnfenced,
     /// A process was stopped at a gc point, having believed, and went on deposed.
     PausedPastItsTerm,
@@ -44,7 +40,7 @@ pub enum Mark {
     Restarted,
     /// The store came back, and a lease of before was renewed.
     RenewedAcrossStoreRestart,
-    /// Two clocks ran at different rates.
+    /// The store's clock has run ahead of or behind true time by a millisecond or more.
     ClocksApart,
     /// Two beliefs overlapped where clocks were beyond their bound.
     OverlapBeyondTheBound,
@@ -55,11 +51,10 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// What was (or was not) seen: "a leader changed".
+    /// What was (or was not) seen: "a leader wrote".
     pub fn story(self) -> &'static str {
         match self {
             Mark::Wrote => "a leader wrote",
-            Mark::LeaderChanged => "a leader changed",
             Mark::TakenOverAfterExpiry => "a lease was taken over after it ran out",
             Mark::TakenOverAfterRelease => "a lease was taken over after its leader resigned",
             Mark::OutlivedTwoLostRenewals => "a term outlived two lost renewals in a row",
@@ -73,7 +68,7 @@ impl Mark {
             Mark::FrameDuplicated => "a frame came twice",
             Mark::Restarted => "a crashed process came back",
             Mark::RenewedAcrossStoreRestart => "a lease was renewed across a restart of the store",
-            Mark::ClocksApart => "clocks ran apart",
+            Mark::ClocksApart => "the store's clock ran apart from true time",
             Mark::OverlapBeyondTheBound => "two leaders believed at once, beyond the clocks' bound",
             Mark::ShardsApart => "different clients led different leases at once",
             Mark::Deleted => "a value was deleted",
@@ -82,9 +77,11 @@ impl Mark {
 }
 
 /// The marks that a history shows.
-pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet<Mark> {
+pub fn seen(history: &[Event], verdicts: &Verdicts) -> BTreeSet<Mark> {
     let mut seer = Seer::default();
-    for event in history {
+    // What calm brings is no feat.
+    let calm = |event: &Event| matches!(&event.body, Body::Nemesis(f, _) if f == "calm");
+    for event in history.iter().take_while(|event| !calm(event)) {
         match &event.body {
             Body::Nemesis(fault, value) if event.process == NEMESIS => {
                 seer.nemesis(event.time, fault, value);
@@ -96,14 +93,9 @@ pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet
         }
     }
     let mut marks = std::mem::take(&mut seer.marks);
-    let rates: BTreeSet<_> = header
-        .cluster
-        .node_names()
-        .iter()
-        .map(|node| header.rate_of(node))
-        .collect();
-    if rates.len() > 1 {
-        marks.insert(Mark::ClocksApart);
+    // A system that does not record what its store grants is seen from its clients.
+    if !seer.grants_are_recorded {
+        marks.append(&mut seer.seen_by_clients);
     }
     // Where beliefs are recorded, belief safety is given up only for an overlap that
     // the clocks excuse.
@@ -115,15 +107,32 @@ pub fn seen(header: &Header, history: &[Event], verdicts: &Verdicts) -> BTreeSet
     marks
 }
 
+fn taken_over(after_release: bool) -> Mark {
+    match after_release {
+        true => Mark::TakenOverAfterRelease,
+        false => Mark::TakenOverAfterExpiry,
+    }
+}
+
 #[derive(Default)]
 struct Seer {
     marks: BTreeSet<Mark>,
     believed: bool,
+    grants_are_recorded: bool,
+    /// How far the store's clock was ahead of true time at its first grant.
+    store_offset: Option<i128>,
+    /// As `marks`, from the clients' calls alone.
+    seen_by_clients: BTreeSet<Mark>,
+    acquiring: BTreeMap<u64, (Name, Name)>,
+    releasing: BTreeMap<u64, Name>,
+    /// By lease: who was last told that it holds it, and whether it has released it.
+    led_by: BTreeMap<Name, (Name, bool)>,
     holders: BTreeMap<Name, (Name, bool)>,
     /// By process and lease: token and end of its last recorded belief.
     beliefs: BTreeMap<(Name, Name), (Option<Token>, Nanos)>,
     /// Terms that have begun and not fenced or worked, by lease and token.
     idle: BTreeSet<(Name, Option<Token>)>,
+    tried_to_fence: BTreeSet<(Name, Option<Token>)>,
     unanswered: BTreeMap<(Name, Name), u32>,
     renewing: BTreeMap<u64, (Name, Name)>,
     fencing: BTreeMap<u64, (Name, Option<Token>)>,
@@ -150,7 +159,13 @@ impl Seer {
             ("resume", Some(node)) => {
                 let before = self.paused.remove(&node).unwrap_or_default();
                 let still = self.believing(&node, time);
-                if before.iter().any(|belief| !still.contains(belief)) {
+                let elsewhere = |(lease, _): &(Name, Option<Token>)| {
+                    self.beliefs.iter().any(|((process, other), (_, until))| {
+                        *process != node && other == lease && time < *until
+                    })
+                };
+                let deposed = |belief: &_| !still.contains(belief) || elsewhere(belief);
+                if before.iter().any(deposed) {
                     self.marks.insert(Mark::PausedPastItsTerm);
                 }
             }
@@ -207,21 +222,23 @@ impl Seer {
             Observation::Follow(follow) => {
                 self.beliefs
                     .remove(&(event.process.clone(), follow.lease.clone()));
-                if self.idle.remove(&(follow.lease.clone(), follow.token)) {
+                let term = (follow.lease.clone(), follow.token);
+                if self.idle.remove(&term) && self.tried_to_fence.remove(&term) {
                     self.marks.insert(Mark::IdledUnfenced);
                 }
             }
             Observation::Granted(granted) => {
+                self.grants_are_recorded = true;
+                let offset = i128::from(granted.clock) - i128::from(event.time);
+                let first = *self.store_offset.get_or_insert(offset);
+                if (offset - first).unsigned_abs() >= 1_000_000 {
+                    self.marks.insert(Mark::ClocksApart);
+                }
                 let now = (granted.holder.clone(), false);
                 if let Some((before, released)) = self.holders.insert(granted.lease.clone(), now)
                     && before != granted.holder
                 {
-                    self.marks.insert(Mark::LeaderChanged);
-                    self.marks.insert(if released {
-                        Mark::TakenOverAfterRelease
-                    } else {
-                        Mark::TakenOverAfterExpiry
-                    });
+                    self.marks.insert(taken_over(released));
                 }
             }
             Observation::Released(released) => {
@@ -279,8 +296,9 @@ impl Seer {
                 self.renewing.insert(call, key);
             }
             Op::Fence(fence) => {
-                self.fencing
-                    .insert(call, (fence.lease.clone(), Some(fence.token)));
+                let term = (fence.lease.clone(), Some(fence.token));
+                self.tried_to_fence.insert(term.clone());
+                self.fencing.insert(call, term);
             }
             Op::Write(write) => drop(self.idle.remove(&(write.lease.clone(), write.token))),
             Op::Read(read) => drop(self.idle.remove(&(read.lease.clone(), read.token))),
@@ -289,8 +307,10 @@ impl Seer {
             Op::Acquire(acquire) => {
                 self.unanswered
                     .remove(&(event.process.clone(), acquire.lease.clone()));
+                let asked = (acquire.lease.clone(), acquire.holder.clone());
+                self.acquiring.insert(call, asked);
             }
-            Op::Release(_) => {}
+            Op::Release(release) => drop(self.releasing.insert(call, release.lease.clone())),
         }
     }
 
@@ -308,6 +328,20 @@ impl Seer {
                 }
             }
             (F::Write, Kind::Ok) => drop(self.marks.insert(Mark::Wrote)),
+            (F::Acquire, Kind::Ok) => {
+                if let Some((lease, holder)) = self.acquiring.remove(&call) {
+                    let before = self.led_by.insert(lease, (holder.clone(), false));
+                    if let Some((_, released)) = before.filter(|(before, _)| *before != holder) {
+                        self.seen_by_clients.insert(taken_over(released));
+                    }
+                }
+            }
+            (F::Release, Kind::Ok) => {
+                let lease = self.releasing.remove(&call);
+                if let Some((_, released)) = lease.and_then(|lease| self.led_by.get_mut(&lease)) {
+                    *released = true;
+                }
+            }
             (F::Fence, Kind::Ok) => {
                 if let Some(term) = self.fencing.remove(&call) {
                     self.idle.remove(&term);

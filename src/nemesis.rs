@@ -273,6 +273,20 @@ impl Choice {
         self
     }
 
+    /// A message rule strikes only frames between these two.
+    ///
+    /// # Panics
+    /// On a fault that is no message rule.
+    pub fn between(mut self, sender: Target, receiver: Target) -> Self {
+        match &mut self.fault {
+            Fault::Lose { from, to, .. }
+            | Fault::Delay { from, to, .. }
+            | Fault::Duplicate { from, to, .. } => (*from, *to) = (sender, receiver),
+            other => panic!("{} is no message rule", other.name()),
+        }
+        self
+    }
+
     /// Is aimed at one of these events more often than not.
     pub fn aimed(mut self, aims: &[Moment]) -> Self {
         self.aims = aims.to_vec();

@@ -14,6 +14,8 @@ pub use crate::{
         Choice, Length, Nemesis, crash, delay, duplicate, each_kind, gc_pause, hold, isolate,
         latency, lose, lose_exactly, partition, partition_oneway, pause, power_loss, rate, step,
     },
-    system::{Deposed, System},
+    net::LocalFuture,
+    node::Node,
+    system::{Deposed, Setup, System},
     workload::{Clocks, Cluster, MS, Network, SECOND, Traffic, Workload},
 };

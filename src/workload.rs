@@ -67,6 +67,16 @@ impl Workload {
             lease,
         }
     }
+
+    /// The same with another ttl: timing and traffic scale with it.
+    pub fn with_ttl(self, ttl: Nanos) -> Self {
+        let (lease, traffic) = (LeaseConfig::for_ttl(ttl), Traffic::for_ttl(ttl));
+        Self {
+            lease,
+            traffic,
+            ..self
+        }
+    }
 }
 
 /// The nodes of a run: one lease server, one storage server, and the clients.

@@ -611,3 +611,45 @@ fn a_stop_finishes_the_seeds_in_hand_and_begins_no_other() {
     assert_eq!(ran, Ok(()));
     assert!(seeds == [5] || seeds == [5, 6], "{seeds:?}");
 }
+
+#[test]
+fn a_header_alone_is_run_and_judged() {
+    let dir = scratch("alone");
+    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
+    let kept = fs::read_to_string(dir.join("gc-pause-0.jsonl")).expect("it was kept");
+    let header = kept.lines().next().expect("a header");
+    fs::write(dir.join("h.jsonl"), format!("{header}\n")).expect("room");
+    let (code, out, err) = deposed(&dir, "replay DIR/h.jsonl");
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("ran  DIR/h.jsonl  "), "{out}");
+    refuses(
+        &dir,
+        "replay DIR/h.jsonl 7",
+        "holds its own seed: leave the 7 out",
+    );
+}
+
+#[test]
+fn what_the_parser_refuses_is_one_sentence() {
+    let dir = scratch("sentence");
+    for command in [
+        "run --seed -1",
+        "run --seeds x",
+        "runn",
+        "check",
+        "run --jobs",
+    ] {
+        let (code, _, err) = deposed(&dir, command);
+        assert_eq!(code, 2, "{command}: {err}");
+        assert_eq!(err.lines().count(), 1, "{command}: {err}");
+        assert!(err.starts_with("deposed: "), "{command}: {err}");
+        assert!(!err.contains("error:"), "{command}: {err}");
+    }
+}
+
+#[test]
+fn more_jobs_than_threads_can_be_started_are_not_started() {
+    let dir = scratch("crowd");
+    let command = format!("run gc-pause --seeds 2 --jobs {} --out DIR", u64::MAX);
+    assert_eq!(deposed(&dir, &command).0, 0);
+}

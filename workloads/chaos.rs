@@ -2,10 +2,13 @@
 
 use deposed::prelude::*;
 
+use crate::clock_drift::drifting;
+
 /// Every fault of the other workloads, 2 to 5 in each ttl, against three clients
 /// with clocks of their own inside the bound, who write, delete and resign.
 pub fn workload() -> Workload {
-    let lease = LeaseConfig::for_ttl(150 * MS);
+    // A wide bound, so that what drift does shows above the tick.
+    let lease = drifting(150 * MS);
     let (leader, client) = (Target::Leader, Target::AnyClient);
     let (store, storage) = (Target::Store, Target::Storage);
     let proven = [Moment::done(F::Renew), Moment::done(F::Acquire)];
@@ -17,6 +20,7 @@ pub fn workload() -> Workload {
     choices.extend([
         gc_pause(leader, Some(F::Write)).weight(9),
         gc_pause(leader, None).lasting(Length::AroundTtl).weight(6),
+        gc_pause(Target::Follower, Some(F::Fence)).weight(3),
         pause(leader).lasting(Length::Long).weight(6),
         pause(client).weight(3),
         isolate(leader)
@@ -44,18 +48,23 @@ pub fn workload() -> Workload {
         latency(client, storage).weight(3),
         crash(leader).weight(6),
         power_loss(leader).weight(6),
+        pause(store).lasting(Length::Short).weight(2),
+        pause(storage).lasting(Length::Short).weight(2),
         crash(store).lasting(Length::Short).weight(2),
+        crash(storage).lasting(Length::Short).weight(2),
         power_loss(store).lasting(Length::Short).weight(2),
         power_loss(storage).lasting(Length::Short).weight(2),
-        rate(Target::Everyone).weight(3),
-        step(Target::Everyone),
+        rate(client).weight(3),
+        rate(store).weight(3),
+        step(client),
+        step(store),
     ]);
     Workload {
         story: "everything above at once, 2 to 5 faults a ttl",
         traffic: Traffic {
             keys: 3,
             delete_one_in: 10,
-            resign_every: Some(lease.ttl * 6),
+            resign_every: Some(lease.ttl * 3 / 2),
             ..Traffic::for_ttl(lease.ttl)
         },
         clocks: Clocks::WithinBound,

@@ -14,7 +14,8 @@ pub fn workload() -> Workload {
             vec![
                 gc_pause(leader, Some(F::Write)).weight(3),
                 gc_pause(leader, Some(F::Read)),
-                gc_pause(leader, Some(F::Fence)),
+                // Whoever is elected next stops between its grant and its barrier.
+                gc_pause(Target::Follower, Some(F::Fence)).weight(2),
                 gc_pause(leader, Some(F::Renew)),
                 gc_pause(leader, None),
                 pause(leader).aimed(&[Moment::done(F::Acquire), Moment::done(F::Fence)]),

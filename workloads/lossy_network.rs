@@ -17,7 +17,7 @@ pub fn workload() -> Workload {
         // Deletes and releases, too, or their frames would not be there to suffer.
         traffic: Traffic {
             delete_one_in: 10,
-            resign_every: Some(calm.lease.ttl * 6),
+            resign_every: Some(calm.lease.ttl * 3),
             ..calm.traffic.clone()
         },
         nemesis: Nemesis::dense(2, 5, choices),

@@ -2,16 +2,16 @@
 
 use deposed::prelude::*;
 
-/// Each client contends for every shard. Tokens, fences and
-/// refusals belong to one lease: a high token of one shard says nothing of another.
+/// Each client contends for every shard. Tokens, fences and refusals belong to one
+/// lease: a high token of one shard says nothing of another.
 pub fn workload() -> Workload {
-    let lease = LeaseConfig::for_ttl(600 * MS);
+    let calm = Workload::named("many-leases").with_ttl(600 * MS);
     let leader = Target::Leader;
     Workload {
         story: "three leases, led by different clients, under pauses and partitions",
         traffic: Traffic {
             leases: 3,
-            ..Traffic::for_ttl(lease.ttl)
+            ..calm.traffic.clone()
         },
         nemesis: Nemesis::one_in(
             2,
@@ -28,8 +28,7 @@ pub fn workload() -> Workload {
             Mark::TakenOverAfterExpiry,
             Mark::StaleWriteRefused,
         ],
-        lease,
         catches: vec![(Flaw::AcceptsAnything, Check::StorageSafety)],
-        ..Workload::named("many-leases")
+        ..calm
     }
 }

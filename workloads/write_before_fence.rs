@@ -15,6 +15,7 @@ pub fn workload() -> Workload {
             2,
             vec![
                 delay("write")
+                    .between(Target::Leader, Target::Storage)
                     .aimed(&writing)
                     .lasting(Length::AroundTtl)
                     .weight(3),

@@ -28,7 +28,8 @@ pub(super) enum Command {
     /// Run a recorded history's run again, or a seed twice, and compare byte for byte
     #[command(after_help = "\
 A history holds all that its run needs. Exit code 0: identical, whatever the verdict; \
-1: it differs; 2: it cannot be run.")]
+1: it differs; 2: it cannot be run. A header alone, on one line, is run and judged: \
+0 valid, 1 violated.")]
     Replay(ReplayArgs),
     /// Judge recorded histories, ours or yours
     #[command(after_help = EXIT_CODES)]

@@ -191,7 +191,8 @@ fn in_one_sentence(complaint: &str) -> String {
     let tip = rest
         .lines()
         .find_map(|line| line.trim().strip_prefix("tip: "));
-    match tip {
+    // How to pass a hyphen on is no help where a number is wanted.
+    match tip.filter(|tip| !tip.starts_with("to pass")) {
         Some(tip) => format!("{wrong}; {tip}"),
         None => format!("{wrong}; --help tells what there is"),
     }
@@ -213,6 +214,7 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
     match done {
         Ok(exit) => exit,
         Err(Halt::ReaderLeft) => unread,
+        Err(Halt::ReaderLeftAfterAFailure) => Exit::Violated,
         Err(Halt::BadInput(sentence)) => {
             console.complain(&sentence);
             Exit::BadInput

@@ -9,7 +9,7 @@ use super::Suite;
 use crate::{flaw::Flaw, report::Halt, system::System, workload::Workload};
 
 impl Suite {
-    /// `gc-pause` and `gc_pause` are one name.
+    /// `gc-pause`, `gc_pause` and `GC-PAUSE` are one name.
     pub(super) fn workload(&self, name: &str) -> Result<&Workload, Halt> {
         let found = self
             .workloads
@@ -56,7 +56,10 @@ pub(super) fn check(name: &str) -> Result<Check, Halt> {
 }
 
 fn same(name: &str, given: &str) -> bool {
-    let hyphenated = |c| if c == '_' { '-' } else { c };
+    let hyphenated = |c: char| match c {
+        '_' => '-',
+        c => c.to_ascii_lowercase(),
+    };
     name.chars()
         .map(hyphenated)
         .eq(given.chars().map(hyphenated))

@@ -29,6 +29,11 @@ pub(super) fn replay(
 ) -> Result<Exit, Halt> {
     let said = args.what.to_string_lossy();
     let (what, compared) = match args.seed {
+        Some(seed) if args.what.is_file() && suite.workload(&said).is_err() => {
+            return Err(Halt::BadInput(format!(
+                "'{said}' is a history, and holds its own seed: leave the {seed} out"
+            )));
+        }
         Some(seed) => {
             let workload = suite.workload(&said)?;
             let system = suite.system(args.system.as_deref())?;
@@ -48,6 +53,7 @@ pub(super) fn replay(
     };
     console.out.write_all(compared.text(&what).as_bytes())?;
     Ok(match compared.difference {
+        None if compared.alone && compared.outcome.failed() => Exit::Violated,
         None => Exit::Valid,
         Some(_) => Exit::Violated,
     })
@@ -58,6 +64,8 @@ struct Compared {
     outcome: Outcome,
     difference: Option<Difference>,
     note: &'static str,
+    /// Whether there was nothing to compare with: the run is all there is.
+    alone: bool,
 }
 
 /// The first event that differs; `None` where one side has ended.
@@ -101,6 +109,7 @@ fn twice(suite: &Suite, header: &Header) -> Result<Compared, Halt> {
         outcome: second,
         difference,
         note: "",
+        alone: false,
     })
 }
 
@@ -139,6 +148,16 @@ fn against(suite: &Suite, path: &Path) -> Result<Compared, Halt> {
             .next()
             .transpose()
             .map_err(|error| unreadable(&file, &error))?;
+        if index == 0 && before.is_none() {
+            // A header without a history, written or edited by hand: there is nothing to
+            // compare with.
+            return Ok(Compared {
+                outcome,
+                difference: None,
+                note: "",
+                alone: true,
+            });
+        }
         let now = events.next().map(event_line);
         if before.as_deref() == now.as_deref().map(str::as_bytes) {
             if before.is_none() {
@@ -157,6 +176,7 @@ fn against(suite: &Suite, path: &Path) -> Result<Compared, Halt> {
             outcome,
             difference: Some(difference),
             note: "",
+            alone: false,
         });
     }
     let ours = serde_json::to_vec(&header).unwrap_or_default();
@@ -168,6 +188,7 @@ fn against(suite: &Suite, path: &Path) -> Result<Compared, Halt> {
         outcome,
         difference: None,
         note,
+        alone: false,
     })
 }
 
@@ -266,10 +287,8 @@ impl Compared {
             .map(|defect| format!("  defect: {defect}\n"))
             .collect();
         let Some(difference) = &self.difference else {
-            return format!(
-                "identical  {what}  {events}{violated}{}\n{defects}",
-                self.note
-            );
+            let word = if self.alone { "ran" } else { "identical" };
+            return format!("{word}  {what}  {events}{violated}{}\n{defects}", self.note);
         };
         let side = |(name, line): &(&str, Option<String>)| match line {
             Some(line) => format!("  {name:<7}  {:>9}  {line}\n", time_of(line)),

@@ -19,12 +19,19 @@ use super::Node;
 pub async fn call(node: &Node, peer: &Name, op: Op, patience: Nanos) -> bool {
     let frame = json!({"kind": op.f().name(), "op": op});
     let call = node.invoke(op).await;
+    let until = node.now().saturating_add(patience);
+    let connected = node.timeout(patience, node.net().connect(peer)).await;
+    let Some(Ok(mut connection)) = connected else {
+        // It surely did not leave.
+        call.fail(Failure::new("connection-refused"));
+        return false;
+    };
     let asking = async {
-        let mut connection = node.net().connect(peer).await.ok()?;
         connection.send(&frame).await.ok()?;
         connection.receive::<Value>().await.ok()?
     };
-    let reply = node.timeout(patience, asking).await.flatten();
+    let left = until.saturating_sub(node.now());
+    let reply = node.timeout(left, asking).await.flatten();
     let done = reply.and_then(|reply| reply["done"].as_bool());
     match done {
         Some(true) => call.ok(Answer::None),

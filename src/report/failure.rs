@@ -163,8 +163,36 @@ fn telling(faults: VecDeque<(Value, Row)>, processes: &[Name]) -> Vec<Row> {
         }
     }
     ranked.sort_by_key(|(acts, row)| (*acts, row.index));
-    let spare = ranked.len().saturating_sub(FAULTS_SHOWN);
-    ranked.into_iter().skip(spare).map(|(_, row)| row).collect()
+    let mut rows: Vec<Row> = ranked.into_iter().map(|(_, row)| row).collect();
+    let actions: Vec<(u64, String)> = rows
+        .iter()
+        .map(|row| (row.index, row.action.clone()))
+        .collect();
+    rows.retain(|row| tells_something(row, &actions));
+    let spare = rows.len().saturating_sub(FAULTS_SHOWN);
+    rows.split_off(spare)
+}
+
+/// An end whose beginning lies before the evidence tells nothing, nor does a pause that
+/// was armed and not met.
+fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
+    let mut words = row.action.split(' ');
+    let (name, whom) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let begun = |starts: &[&str]| {
+        let said = |action: &str| starts.iter().any(|start| action.starts_with(start));
+        all.iter()
+            .any(|(index, action)| *index < row.index && said(action))
+    };
+    match name {
+        "gc-pause" => false,
+        "resume" => begun(&[&format!("pause {whom} "), &format!("paused {whom} ")]),
+        "restart" => begun(&[&format!("crash {whom} "), &format!("power-loss {whom} ")]),
+        "heal" => begun(&[whom]),
+        _ => true,
+    }
 }
 
 /// A failed run or history.

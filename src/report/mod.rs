@@ -16,4 +16,7 @@ pub enum Halt {
     /// Nobody reads on: a closed pipe.
     #[error("nobody reads the report")]
     ReaderLeft,
+    /// Nobody reads on, and a failure had been told by then.
+    #[error("nobody reads the report after a failure")]
+    ReaderLeftAfterAFailure,
 }

@@ -62,7 +62,8 @@ impl Shelf {
                 1 => format!("{name}.jsonl"),
                 nth => format!("{name}.{nth}.jsonl"),
             });
-            let taken = path.exists();
+            // A link that leads nowhere takes the name, too.
+            let taken = path.symlink_metadata().is_ok();
             let same = taken && first_line(&path).ok().as_deref() == Some(first.as_bytes());
             if !taken || same {
                 match whole(&path, same, write) {
@@ -180,6 +181,13 @@ mod tests {
         let first = first_line(&kept).expect("it is there");
         let ours = serde_json::to_vec(&header("deposed", None)).expect("a header");
         assert_eq!(first, ours, "untouched");
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(dir.join("nowhere"), dir.join("gc-pause-a-4.jsonl"))
+                .expect("room");
+            let beside = shelf.keep(&header("a", None), &[]).expect("a name");
+            assert_eq!(beside, dir.join("gc-pause-a-4.2.jsonl"));
+        }
         drop(shelf);
         fs::remove_dir_all(&dir).expect("kept, since it is not empty");
     }

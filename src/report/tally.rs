@@ -211,7 +211,7 @@ mod tests {
     fn workload() -> Workload {
         Workload {
             seeds: 2,
-            must_see: vec![Mark::LeaderChanged, Mark::StaleWriteRefused],
+            must_see: vec![Mark::TakenOverAfterExpiry, Mark::StaleWriteRefused],
             ..Workload::named("gc-pause")
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         tally
     }
 
-    const BOTH: &[Mark] = &[Mark::LeaderChanged, Mark::StaleWriteRefused];
+    const BOTH: &[Mark] = &[Mark::TakenOverAfterExpiry, Mark::StaleWriteRefused];
 
     #[test]
     fn success_is_a_line_of_counts() {

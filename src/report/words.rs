@@ -194,7 +194,7 @@ pub fn fault(name: &str, value: &Value) -> String {
     for end in ["from", "to"] {
         match nodes(&value[end]) {
             nodes if nodes.is_empty() => {}
-            nodes if nodes.len() > 2 => add(format!("{end} anyone")),
+            nodes if nodes.len() > 3 => add(format!("{end} anyone")),
             nodes => add(format!("{end} {}", nodes.join(", "))),
         }
     }
@@ -322,9 +322,9 @@ mod tests {
             (
                 fault(
                     "delay",
-                    &json!({"kind": "Write", "from": ["a", "b", "c"], "to": ["a", "b", "c"], "count": 1, "by": 40_000_000}),
+                    &json!({"kind": "Write", "from": ["a", "b", "c"], "to": ["store", "storage", "a", "b", "c"], "count": 1, "by": 40_000_000}),
                 ),
-                "delay 1 Write from anyone to anyone by 40ms",
+                "delay 1 Write from a, b, c to anyone by 40ms",
             ),
             (
                 fault(

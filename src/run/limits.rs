@@ -14,8 +14,8 @@ use crate::{
 /// The longest run, chaos and calm together: an hour. A history is kept in memory
 /// while it is made, at some 250 events a second.
 pub const LONGEST_RUN: Nanos = 3600 * SECOND;
-/// The most leases in a run; each client has a connection and two tasks for each.
-pub const MOST_LEASES: u32 = 1_000;
+/// The most leases in a run; each client has a connection to each server for each.
+pub const MOST_LEASES: u32 = 100;
 /// The most clients: one a letter.
 pub const MOST_CLIENTS: u8 = 26;
 /// The slowest and the fastest clock, in parts per billion.

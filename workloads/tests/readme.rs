@@ -1,13 +1,46 @@
-//! The README's table of workloads is what the workloads say.
+//! What the README shows is so: its table of workloads is what they say, its failure is
+//! what is printed.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
+
+use deposed::{
+    cli::{self, Suite},
+    system::{Deposed, System},
+};
+
+fn readme() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let readme = root.expect("a workspace").join("README.md");
+    std::fs::read_to_string(readme).expect("the README")
+}
+
+#[test]
+fn the_failure_it_opens_with_is_printed() {
+    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+    let workloads = deposed_workloads::all();
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
+    let kept = kept.to_str().expect("a path in UTF-8");
+    let args = "deposed run gc-pause --flaw accepts-anything --seed 0 --out";
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let suite = Suite { workloads, systems };
+    let code = cli::run(&suite, args.split(' ').chain([kept]), &mut out, &mut err);
+    assert_eq!(code, 1);
+    let out = String::from_utf8(out).expect("text");
+    let (failure, _) = out
+        .split_once("\n\nFAILED")
+        .expect("the failure, then the tally");
+    // The README keeps its histories in runs/.
+    let path = format!("{kept}/gc-pause-accepts-anything-0");
+    let failure = failure.replace(&path, "runs/gc-pause-accepts-anything-0");
+    assert!(
+        readme().contains(&failure),
+        "the README should open with:\n\n{failure}"
+    );
+}
 
 #[test]
 fn the_table_of_workloads_is_true() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let readme = root.expect("a workspace").join("README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README");
-    let table = table();
+    let (readme, table) = (readme(), table());
     assert!(
         readme.contains(&table),
         "the README's table should be:\n\n{table}"

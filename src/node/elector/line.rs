@@ -8,12 +8,9 @@ use deposed_checkers::history::{Name, Nanos};
 use super::super::{
     Node,
     frame::{Reply, Request},
+    storage_client::PATIENCE,
 };
 use crate::net::{Connection, FrameError, LocalFuture};
-
-/// After this many requests without any answer the connection is taken for dead: a
-/// partition that has healed leaves a stream on which nothing ever comes again.
-const PATIENCE: u32 = 2;
 
 /// A line to one server.
 pub(super) struct Line {

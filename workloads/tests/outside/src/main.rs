@@ -163,7 +163,7 @@ fn nightly_job() -> Workload {
         story: "the machine that runs the job stalls before a write",
         nemesis: Nemesis::one_in(4, vec![gc_pause(Target::Leader, Some(F::Write))]),
         seeds: 5,
-        must_see: vec![Mark::Wrote, Mark::LeaderChanged],
+        must_see: vec![Mark::Wrote, Mark::TakenOverAfterExpiry],
         ..Workload::named("nightly-job")
     }
 }
