@@ -8,7 +8,7 @@ use deposed::{
     fault::{Fault, Target},
     workload::MS,
 };
-use probe::{A, B, EVERY, PEERS, Sight, header, see, see_header};
+use probe::{A, B, EVERY, LATE, PEERS, Sight, header, see, see_header};
 use serde_json::json;
 
 fn partition(length: Nanos) -> Fault {
@@ -127,6 +127,59 @@ fn an_isolated_node_is_cut_off_from_all_others() {
         assert!(steady(&sight, "a", peer, 550, 950) && steady(&sight, peer, "a", 550, 950));
     }
     assert!(steady(&sight, "b", "store", 150, 950));
+}
+
+#[test]
+fn nobody_is_refused_across_a_cut_and_nobody_connects() {
+    let (from, to, length) = (A, B, 200 * MS);
+    let oneway = Fault::PartitionOneway { from, to, length };
+    for fault in [partition(200), oneway, Fault::Isolate { target: A, length }] {
+        let sight = see(vec![(200, fault.clone())]);
+        for (from, to) in [("a", "b"), ("b", "a")] {
+            let tried = sight.dialled(from, to, 203, 400);
+            assert_eq!(
+                tried,
+                ["nothing"].into(),
+                "{from} to {to}: {}",
+                fault.name()
+            );
+            assert!(sight.dialled(from, to, 420, 950).contains("connected"));
+        }
+        assert_eq!(sight.dialled("b", "store", 150, 950), ["connected"].into());
+    }
+}
+
+#[test]
+fn a_cut_loses_the_handshake_under_way_though_it_heals_before_anybody_gives_up() {
+    let slow = Fault::Latency {
+        a: A,
+        b: B,
+        min: 10 * MS,
+        max: 10 * MS,
+        length: 700 * MS,
+    };
+    let cuts = (0..100).map(|nth| (200 + 6 * nth, partition(1)));
+    let sight = see([(190, slow)].into_iter().chain(cuts).collect());
+    let tried = sight.dialled("a", "b", 220, 800);
+    assert_eq!(tried, ["nothing"].into());
+}
+
+#[test]
+fn a_host_that_is_up_and_does_not_listen_refuses_and_one_that_is_down_says_nothing() {
+    let sight = see(vec![(
+        250,
+        Fault::Crash {
+            target: Target::Storage,
+            length: 200 * MS,
+        },
+    )]);
+    let tried = |after, before| sight.dialled("a", "storage", after, before);
+    let late = LATE / MS;
+    assert_eq!(tried(0, late), ["refused"].into());
+    assert_eq!(tried(late + 10, 250), ["connected"].into());
+    assert_eq!(tried(255, 450), ["nothing"].into());
+    assert_eq!(tried(475, 450 + late), ["refused"].into());
+    assert!(tried(450 + late + 10, 950).contains("connected"));
 }
 
 #[test]
