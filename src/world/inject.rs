@@ -18,7 +18,7 @@ use crate::{
         Meddling,
         sim::{Cuts, Rule},
     },
-    node::gate::GcPause,
+    node::gate::{Caught, GcPause},
     rng::stream,
     run::Header,
     workload::Network,
@@ -455,8 +455,11 @@ impl World {
     fn catch_gc_pauses(&mut self) {
         let now = self.recorder.now();
         for node in 0..self.actors.len() {
-            if let Some(length) = self.actors[node].gate.take_caught() {
-                let value = json!({"node": self.actors[node].name, "for": length});
+            if let Some(Caught { length, before }) = self.actors[node].gate.take_caught() {
+                let mut value = json!({"node": self.actors[node].name, "for": length});
+                if let Some(before) = before {
+                    value["before"] = json!(before);
+                }
                 self.recorder.nemesis("paused", value);
                 self.resume_after(node, now.saturating_add(length));
             }

@@ -388,7 +388,7 @@ fn a_gc_pause_lands_just_before_the_named_call() {
         assert_eq!(paused.len(), 1);
         let (at, value) = &paused[0];
         assert!((200..225).contains(at), "the next such call: {at}");
-        assert_eq!(value["node"], "a");
+        assert_eq!(*value, json!({"node": "a", "for": 200 * MS, "before": f}));
         assert_eq!(sight.alive("a", at + 1, at + 200), 0);
         let next = calls(&sight, "a", *at, 950)[0];
         assert!(
@@ -396,6 +396,30 @@ fn a_gc_pause_lands_just_before_the_named_call() {
             "{next:?} of {f:?}"
         );
     }
+}
+
+#[test]
+fn of_two_gc_pauses_that_wait_both_land() {
+    let pause = |before, length| Fault::GcPause {
+        target: A,
+        before: Some(before),
+        length: length * MS,
+    };
+    let sight = see(vec![
+        (200, pause(F::Read, 50)),
+        (200, pause(F::Fence, 70)),
+        (200, pause(F::Read, 90)),
+    ]);
+    let mut paused: Vec<_> = sight
+        .nemesis("paused")
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect();
+    paused.sort_by_key(|value| value["for"].as_u64());
+    let expected = [(50, F::Read), (70, F::Fence), (90, F::Read)];
+    let expected =
+        expected.map(|(length, f)| json!({"node": "a", "for": length * MS, "before": f}));
+    assert_eq!(paused, expected);
 }
 
 #[test]
