@@ -2,6 +2,7 @@
 
 mod believer;
 mod probe;
+mod server;
 
 use deposed::{
     checkers::history::{Body, F, Nanos, RatePpb, TRUE_RATE},
