@@ -2,7 +2,9 @@
 //! clocks and disks do.
 //!
 //! Node side, per storage node: an `applied` or `fenced` below the highest token
-//! that node had applied, fenced or found after a restart. Client side, across
+//! that node had applied, fenced or found after a restart; and a restart
+//! (`recovered`) that found less than that, since a token is durable before it
+//! counts as seen. Client side, across
 //! nodes: a write, delete or fence that was acknowledged, though invoked after a
 //! higher token's fence, write or delete had been acknowledged. Both are judged
 //! where both are recorded: replicas promise the first each and the second
@@ -43,6 +45,29 @@ impl StorageSafety {
             self.found = Some(below(f, token, how, seen, shown, None, event.index));
         } else if token > highest.0 {
             *highest = (token, event.index);
+        }
+    }
+
+    /// All that the node had seen must have been found, lease by lease.
+    fn recovered(&mut self, event: &Event, highest: &BTreeMap<Name, Token>) {
+        let from = (event.process.clone(), Name::default());
+        let of_node = self
+            .seen
+            .range(from..)
+            .take_while(|((node, _), _)| *node == event.process);
+        for ((_, lease), &(seen, shown)) in of_node {
+            let found = highest.get(lease).copied();
+            if found.unwrap_or(0) < seen {
+                self.found = Some(forgot(lease, found, seen, shown, event.index));
+                return;
+            }
+        }
+        for (lease, token) in highest {
+            let key = (event.process.clone(), lease.clone());
+            let highest = self.seen.entry(key).or_insert((*token, event.index));
+            if *token > highest.0 {
+                *highest = (*token, event.index);
+            }
         }
     }
 
@@ -95,6 +120,19 @@ impl StorageSafety {
     }
 }
 
+fn forgot(lease: &Name, found: Option<Token>, seen: Token, shown: u64, culprit: u64) -> Evidence {
+    let what = match found {
+        Some(found) => format!("with highest token {found}"),
+        None => format!("without a highest token for {lease}"),
+    };
+    Evidence::new(
+        format!("storage came back {what} after it had seen {seen}"),
+        [shown],
+        culprit,
+        format!("{seen} or more"),
+    )
+}
+
 fn below(
     f: F,
     token: Token,
@@ -133,13 +171,7 @@ impl Checker for StorageSafety {
                 self.land(event, F::Fence, &fenced.lease, fenced.token);
             }
             Body::Observed(Observation::StorageRecovered(found)) => {
-                for (lease, token) in &found.highest {
-                    let key = (event.process.clone(), lease.clone());
-                    let highest = self.seen.entry(key).or_insert((*token, event.index));
-                    if *token > highest.0 {
-                        *highest = (*token, event.index);
-                    }
-                }
+                self.recovered(event, &found.highest);
             }
             _ => {}
         }

@@ -2,8 +2,11 @@
 //!
 //! Convicted, per lease: a grant that is not the token before plus one; after
 //! the store came back (`recovered`, `restored`), a grant that is not above all
-//! that was found and all that had been granted; and a call that carries a token
-//! that was never granted to its holder. A repeated answer (same holder, request
+//! that was found and all that had been granted; a store node that came back
+//! (`recovered`) with a lease's counter below a token that it had granted or found;
+//! and a call that carries a token that was never granted to its holder. A lease
+//! that a store does not list when it comes back waits for its next grant: a store
+//! with one counter for all need not list leases that have run out. A repeated answer (same holder, request
 //! and token as the grant in force) is one grant, not two.
 //!
 //! Without `granted` events the acquires answered ok stand in for them. Gaps are
@@ -66,9 +69,13 @@ impl Checker for TokenMonotonicity {
                 self.node.granted(event, granted);
             }
             Body::Observed(Observation::StoreRecovered(found)) => {
+                self.node.recovered(event, &found.leases);
                 self.node.came_back(event, &found.leases, 0);
             }
             Body::Observed(Observation::Restored(found)) => {
+                self.node
+                    .durable
+                    .retain(|(store, _), _| *store != event.process);
                 self.node.came_back(event, &found.leases, found.floor);
             }
             _ => {}
@@ -112,6 +119,9 @@ fn never_granted(event: &Event, op: &Op, token: Token) -> Evidence {
 #[derive(Default)]
 struct NodeSide {
     leases: BTreeMap<Name, Counter>,
+    /// The highest token granted or found by one node, and the event that shows
+    /// it, by (store node, lease): other nodes may lag.
+    durable: BTreeMap<(Name, Name), (Token, u64)>,
     /// The least every counter may have been found at, and where it was recorded.
     floor: Option<(Token, u64)>,
     found: Option<Evidence>,
@@ -129,6 +139,7 @@ struct Counter {
 impl NodeSide {
     fn granted(&mut self, event: &Event, granted: &Granted) {
         let Some(token) = granted.token else { return };
+        self.made_durable(event, &granted.lease, token);
         let Some(counter) = self.leases.get_mut(&granted.lease) else {
             if let Some((floor, shown)) = self.floor.filter(|(floor, _)| token <= *floor) {
                 self.found
@@ -170,6 +181,38 @@ impl NodeSide {
         counter.holder = granted.holder.clone();
         counter.request = granted.request;
         counter.back = None;
+    }
+
+    fn made_durable(&mut self, event: &Event, lease: &Name, token: Token) {
+        let key = (event.process.clone(), lease.clone());
+        let durable = self.durable.entry(key).or_insert((token, event.index));
+        if token > durable.0 {
+            *durable = (token, event.index);
+        }
+    }
+
+    /// What a node finds of its own disk is no less than what it had granted.
+    fn recovered(&mut self, event: &Event, leases: &BTreeMap<Name, RecoveredLease>) {
+        for (lease, found) in leases {
+            let key = (event.process.clone(), lease.clone());
+            if let Some(&(before, shown)) = self.durable.get(&key)
+                && found.counter < before
+            {
+                self.found.get_or_insert_with(|| {
+                    Evidence::new(
+                        format!(
+                            "the store came back with {lease} at token {}, and {before} had been \
+                             granted",
+                            found.counter
+                        ),
+                        [shown],
+                        event.index,
+                        format!("{before} or more"),
+                    )
+                });
+            }
+            self.made_durable(event, lease, found.counter);
+        }
     }
 
     fn came_back(&mut self, event: &Event, leases: &BTreeMap<Name, RecoveredLease>, floor: Token) {

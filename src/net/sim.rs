@@ -5,6 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     io,
     net::Ipv4Addr,
     rc::Rc,
@@ -107,16 +108,55 @@ impl Meddler for Rules {
     }
 }
 
+/// Which links are cut, as the world told it: what a handshake has to know. Turmoil
+/// refuses a connection across a cut at once; a real one is a black hole, in which
+/// nobody learns that nothing was sent.
+#[derive(Default)]
+pub struct Cuts(RefCell<BTreeMap<(Name, Name), Cut>>);
+
+/// One way from a node to another.
+#[derive(Clone, Copy, Default)]
+struct Cut {
+    cut: bool,
+    /// How often it was cut.
+    times: u64,
+}
+
+impl Cuts {
+    /// From now on, no message passes from one node to the other, or they do again.
+    pub fn set(&self, from: &Name, to: &Name, cut: bool) {
+        let mut cuts = self.0.borrow_mut();
+        let way = cuts.entry((from.clone(), to.clone())).or_default();
+        way.times += u64::from(cut && !way.cut);
+        way.cut = cut;
+    }
+
+    /// Both ways between two nodes. A handshake needs both.
+    fn between(&self, a: &Name, b: &Name) -> Cut {
+        let cuts = self.0.borrow();
+        let way = |from: &Name, to: &Name| {
+            let way = cuts.get(&(from.clone(), to.clone()));
+            way.copied().unwrap_or_default()
+        };
+        let (there, back) = (way(a, b), way(b, a));
+        Cut {
+            cut: there.cut || back.cut,
+            times: there.times + back.times,
+        }
+    }
+}
+
 /// A node's way to the simulated network.
 pub struct SimNet {
     me: Name,
     rules: Rc<Rules>,
+    cuts: Rc<Cuts>,
 }
 
 impl SimNet {
     /// For the node called `me`, which must be the turmoil host it runs on.
-    pub fn new(me: Name, rules: Rc<Rules>) -> Self {
-        Self { me, rules }
+    pub fn new(me: Name, rules: Rc<Rules>, cuts: Rc<Cuts>) -> Self {
+        Self { me, rules, cuts }
     }
 }
 
@@ -133,10 +173,22 @@ impl Net for SimNet {
         })
     }
 
+    /// Across a cut, in either direction and at any time while it shakes hands, it
+    /// waits for ever. It is refused only by a host that is up and does not listen.
     fn connect(&self, peer: &Name) -> LocalFuture<'static, io::Result<Connection>> {
         let (me, peer, rules) = (self.me.clone(), peer.clone(), self.rules.clone());
+        let cuts = self.cuts.clone();
         Box::pin(async move {
-            let stream = turmoil::net::TcpStream::connect((peer.as_str(), PORT)).await?;
+            let before = cuts.between(&me, &peer);
+            if before.cut {
+                return std::future::pending().await;
+            }
+            let connected = turmoil::net::TcpStream::connect((peer.as_str(), PORT)).await;
+            // A cut that has healed meanwhile lost the handshake all the same.
+            if cuts.between(&me, &peer).times != before.times {
+                return std::future::pending().await;
+            }
+            let stream = connected?;
             let rules: Rc<dyn Meddler> = rules;
             Ok(Connection::new(Box::new(stream), me, peer, Some(rules)))
         })

@@ -3,6 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::VecDeque,
     future::poll_fn,
     pin::Pin,
     rc::Rc,
@@ -25,8 +26,9 @@ struct State {
     waker: RefCell<Option<Waker>>,
     /// Tasks that were to run after the gate closed.
     held: RefCell<Vec<Waker>>,
-    armed: Cell<Option<GcPause>>,
-    caught: Cell<Option<Nanos>>,
+    /// The oldest first.
+    armed: RefCell<VecDeque<GcPause>>,
+    caught: Cell<Option<Caught>>,
 }
 
 /// A pause that waits for the process to reach a gc point.
@@ -35,6 +37,15 @@ pub struct GcPause {
     /// For how long.
     pub length: Nanos,
     /// Only the point before a call of this kind; `None`: any point.
+    pub before: Option<F>,
+}
+
+/// A gc point that ran into an armed pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caught {
+    /// For how long the process stops.
+    pub length: Nanos,
+    /// The call that was about to begin, if one was.
     pub before: Option<F>,
 }
 
@@ -63,23 +74,24 @@ impl Gate {
     pub fn reset(&self) {
         self.0.pauses.set(0);
         self.0.held.borrow_mut().clear();
-        self.0.armed.set(None);
+        self.disarm();
         self.0.caught.set(None);
     }
 
-    /// Arms a pause for the next fitting gc point, in place of an earlier one.
+    /// Arms a pause for the next fitting gc point. Of several that fit, the one that
+    /// was armed first strikes; the others wait for the next.
     pub fn arm(&self, pause: GcPause) {
-        self.0.armed.set(Some(pause));
+        self.0.armed.borrow_mut().push_back(pause);
     }
 
-    /// Takes back an armed pause that has not caught anything.
+    /// Takes back the armed pauses that have not caught anything.
     pub fn disarm(&self) {
-        self.0.armed.set(None);
+        self.0.armed.borrow_mut().clear();
     }
 
-    /// The length of the pause that a gc point ran into since last asked. Whoever
-    /// asks must [`Gate::open`] the gate after that long.
-    pub fn take_caught(&self) -> Option<Nanos> {
+    /// What ran into an armed pause since last asked. Whoever asks must
+    /// [`Gate::open`] the gate after that long.
+    pub fn take_caught(&self) -> Option<Caught> {
         self.0.caught.take()
     }
 
@@ -99,17 +111,21 @@ impl Gate {
 
     /// A gc point: an armed pause that fits begins here, after `stopping`.
     pub async fn gc_point(&self, before: Option<F>, stopping: impl FnOnce()) {
-        let Some(pause) = self.0.armed.get() else {
+        let Some(length) = self.strike(before) else {
             return;
         };
-        if pause.before.is_some() && pause.before != before {
-            return;
-        }
-        self.0.armed.set(None);
-        self.0.caught.set(Some(pause.length));
+        self.0.caught.set(Some(Caught { length, before }));
         stopping();
         self.close();
         tokio::task::yield_now().await;
+    }
+
+    /// The length of the first armed pause that fits, which is armed no longer.
+    fn strike(&self, before: Option<F>) -> Option<Nanos> {
+        let mut armed = self.0.armed.borrow_mut();
+        let fits = |pause: &GcPause| pause.before.is_none() || pause.before == before;
+        let first = armed.iter().position(fits)?;
+        armed.remove(first).map(|pause| pause.length)
     }
 }
 
@@ -204,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_armed_pause_catches_the_next_fitting_gc_point_and_only_that() {
+    async fn each_armed_pause_catches_one_fitting_gc_point() {
         let gate = Gate::default();
         let (count, process) = counting(&gate, 10);
         let (length, before) = (7, Some(F::Renew));
@@ -216,15 +232,27 @@ mod tests {
                 "a renewal's pause lets a write's gc point pass"
             );
             assert_eq!(gate.take_caught(), None);
-            let (length, before) = (9, Some(F::Write));
-            gate.arm(GcPause { length, before });
+            let before = Some(F::Write);
+            for length in [9, 11] {
+                gate.arm(GcPause { length, before });
+            }
             a_second().await;
             let stopped_at = count.get();
             assert!((1..10).contains(&stopped_at), "in the middle: {stopped_at}");
-            assert_eq!(gate.take_caught(), Some(9));
+            assert_eq!(gate.take_caught(), Some(Caught { length: 9, before }));
             a_second().await;
             assert_eq!(count.get(), stopped_at, "stopped");
             gate.open();
+            a_second().await;
+            assert_eq!(count.get(), stopped_at + 1, "stopped by the second");
+            let length = 11;
+            assert_eq!(gate.take_caught(), Some(Caught { length, before }));
+            gate.open();
+            a_second().await;
+            assert_eq!(gate.take_caught(), None, "the renewal's waits still");
+            gate.disarm();
+            gate.gc_point(Some(F::Renew), || ()).await;
+            assert_eq!(gate.take_caught(), None, "disarmed");
         };
         tokio::join!(process, driver);
         assert_eq!((count.get(), gate.take_caught()), (10, None));

@@ -72,6 +72,9 @@ async fn converse(
     let idle_at = |last: Nanos| last.saturating_add(IDLE_LIMIT);
     let mut last_request = node.now();
     let mut idle = node.clock().sleep_until(idle_at(last_request));
+    // Once the other end cannot be answered it is still heard out: what it had sent by
+    // then may come late, and is to be done all the same.
+    let mut answers = true;
     loop {
         let received = tokio::select! {
             biased;
@@ -105,6 +108,7 @@ async fn converse(
         drop(present);
         let answer = answer?;
         let sent = match answer {
+            Some(_) if !answers => Ok(()),
             Some(reply) => connection.send(&reply).await,
             None => {
                 let error = FrameError::UnknownKind("a request for another service".into());
@@ -114,7 +118,7 @@ async fn converse(
         };
         if let Err(error) = sent {
             tracing::debug!(target: "deposed", peer = %connection.peer(), "cannot answer: {error}");
-            return Ok(());
+            answers = false;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Injects faults when they are due, and heals them when they end. The history
 //! records what a symbolic target resolved to, before the fault is applied.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use deposed_checkers::history::{Follow, Lead, NEMESIS, Name, Nanos, Observation, RatePpb};
 use rand::RngExt;
@@ -14,8 +14,11 @@ use super::{
 };
 use crate::{
     fault::{Fault, Moment, Target, Trigger},
-    net::{Meddling, sim::Rule},
-    node::gate::GcPause,
+    net::{
+        Meddling,
+        sim::{Cuts, Rule},
+    },
+    node::gate::{Caught, GcPause},
     rng::stream,
     run::Header,
     workload::Network,
@@ -63,14 +66,14 @@ enum Ending {
 }
 
 impl Injector {
-    pub(super) fn new(header: &Header, nodes: usize) -> Self {
+    pub(super) fn new(header: &Header, nodes: usize, cuts: Rc<Cuts>) -> Self {
         let mut injector = Self {
             due: BTreeMap::new(),
             waiting: BTreeMap::new(),
             met: BTreeMap::new(),
             ending: BTreeMap::new(),
             entries: 0,
-            links: Links::new(nodes),
+            links: Links::new(nodes, cuts),
             off_rate: BTreeMap::new(),
             network: header.network.clone(),
             rng: stream(header.seed, NEMESIS, 0),
@@ -452,8 +455,11 @@ impl World {
     fn catch_gc_pauses(&mut self) {
         let now = self.recorder.now();
         for node in 0..self.actors.len() {
-            if let Some(length) = self.actors[node].gate.take_caught() {
-                let value = json!({"node": self.actors[node].name, "for": length});
+            if let Some(Caught { length, before }) = self.actors[node].gate.take_caught() {
+                let mut value = json!({"node": self.actors[node].name, "for": length});
+                if let Some(before) = before {
+                    value["before"] = json!(before);
+                }
                 self.recorder.nemesis("paused", value);
                 self.resume_after(node, now.saturating_add(length));
             }

@@ -1,7 +1,11 @@
 //! Which links are cut, held or slow, counted: two faults on one link overlap, and the link
 //! heals when the last of them ends.
 
+use std::rc::Rc;
+
 use deposed_checkers::history::Name;
+
+use crate::net::sim::Cuts;
 
 /// The state of every directed link between `n` nodes.
 pub(super) struct Links {
@@ -9,14 +13,17 @@ pub(super) struct Links {
     cuts: Vec<u32>,
     holds: Vec<u32>,
     slow: Vec<u32>,
+    /// What handshakes know of the cuts.
+    known: Rc<Cuts>,
 }
 
 /// A directed link, by the nodes' places.
 pub(super) type Link = (usize, usize);
 
 impl Links {
-    pub(super) fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize, known: Rc<Cuts>) -> Self {
         Self {
+            known,
             n,
             cuts: vec![0; n * n],
             holds: vec![0; n * n],
@@ -79,6 +86,8 @@ impl Links {
     /// both ways or none, and a cut both loses and outlasts what is held.
     fn settle(&self, sim: &turmoil::Sim<'_>, names: &[Name], a: usize, b: usize) {
         let (there, back) = (a * self.n + b, b * self.n + a);
+        self.known.set(&names[a], &names[b], self.cuts[there] > 0);
+        self.known.set(&names[b], &names[a], self.cuts[back] > 0);
         let (a, b) = (names[a].as_str(), names[b].as_str());
         if self.holds[there] + self.holds[back] > 0 {
             sim.hold(a, b);

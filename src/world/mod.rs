@@ -27,7 +27,7 @@ use crate::{
     disk::MemoryDisk,
     net::{
         LocalFuture,
-        sim::{Rules, SimNet},
+        sim::{Cuts, Rules, SimNet},
     },
     node::{
         Node, Panics, Parts,
@@ -124,6 +124,7 @@ impl World {
         let time = Arc::new(SimTime::default());
         let recorder = Recorder::new(time.clone());
         let rules = Rc::new(Rules::new(recorder.clone(), header.chaos));
+        let cuts = Rc::new(Cuts::default());
         let panics = Panics::default();
         let setup = header.setup();
         let actors: Vec<Actor> = header
@@ -141,11 +142,12 @@ impl World {
                 setup,
                 &recorder,
                 &rules,
+                &cuts,
                 &panics,
             );
         }
         let watch = Watch::new(actors.len());
-        let injector = Injector::new(header, actors.len());
+        let injector = Injector::new(header, actors.len(), cuts);
         Self {
             sim,
             actors,
@@ -203,18 +205,20 @@ impl Actor {
         setup: Setup,
         recorder: &Recorder,
         rules: &Rc<Rules>,
+        cuts: &Rc<Cuts>,
         panics: &Panics,
     ) {
         let (name, clock, gate) = (self.name.clone(), self.clock.clone(), self.gate.clone());
         let (slot, boots, disk) = (self.node.clone(), self.boots.clone(), MemoryDisk::default());
-        let (recorder, rules, panics) = (recorder.clone(), rules.clone(), panics.clone());
+        let (recorder, panics) = (recorder.clone(), panics.clone());
+        let (rules, cuts) = (rules.clone(), cuts.clone());
         sim.host(self.name.as_str(), move || {
             boots.set(boots.get() + 1);
             gate.reset();
             let node = Node::new(Parts {
                 name: name.clone(),
                 clock: Arc::new(clock.clone()),
-                net: Rc::new(SimNet::new(name.clone(), rules.clone())),
+                net: Rc::new(SimNet::new(name.clone(), rules.clone(), cuts.clone())),
                 disk: Rc::new(disk.clone()),
                 rng: stream(seed, &name, boots.get()),
                 recorder: recorder.clone(),

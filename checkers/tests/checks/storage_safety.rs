@@ -32,26 +32,82 @@ fn each_replica_has_its_own_order() {
         .passes(StorageSafety);
 }
 
+fn found(highest: &[(&str, u64)]) -> Observation {
+    let highest = highest
+        .iter()
+        .map(|(lease, token)| ((*lease).into(), *token))
+        .collect();
+    Observation::StorageRecovered(StorageRecovered { highest })
+}
+
 #[test]
 fn a_restart_forgets_nothing() {
-    let found = |token| {
-        let highest = [("leader".into(), token)].into();
-        Observation::StorageRecovered(StorageRecovered { highest })
-    };
+    for highest in [8, 9] {
+        tale()
+            .takes_fence("s", 8)
+            .saw("s", found(&[("leader", highest)]))
+            .applies("s", highest, 1)
+            .passes(StorageSafety);
+    }
     tale()
-        .takes_fence("s", 8)
-        .saw("s", found(8))
-        .applies("s", 8, 1)
-        .passes(StorageSafety);
-    tale()
-        .takes_fence("s", 8)
-        .saw("s", found(6))
-        .applies("s", 7, 1)
-        .convicts(StorageSafety, "token 8", &[0, 2]);
-    tale()
-        .saw("s", found(8))
+        .saw("s", found(&[("leader", 8)]))
         .applies("s", 7, 1)
         .convicts(StorageSafety, "token 8", &[0, 1]);
+    let fenced = tale().takes_fence("s", 3).takes_fence("s", 5);
+    let applied = tale().applies("s", 3, 1).applies("s", 5, 2);
+    let found_before = tale().applies("s", 3, 1).saw("s", found(&[("leader", 5)]));
+    for before in [fenced, applied, found_before] {
+        before
+            .clone()
+            .saw("s", found(&[("leader", 5)]))
+            .passes(StorageSafety);
+        // Whatever comes after it, and if nothing does.
+        let evidence = before
+            .clone()
+            .saw("s", found(&[("leader", 3)]))
+            .applies("s", 5, 3)
+            .convicts(StorageSafety, "came back", &[1, 2]);
+        assert_eq!(
+            evidence.sentence,
+            "storage came back with highest token 3 after it had seen 5"
+        );
+        assert_eq!(evidence.culprit, 2);
+        assert_eq!(evidence.expected, "5 or more");
+        for lost in [found(&[]), found(&[("other", 9)])] {
+            let evidence =
+                before
+                    .clone()
+                    .saw("s", lost)
+                    .convicts(StorageSafety, "came back", &[1, 2]);
+            assert_eq!(
+                evidence.sentence,
+                "storage came back without a highest token for leader after it had seen 5"
+            );
+            assert_eq!(evidence.culprit, 2);
+        }
+    }
+}
+
+#[test]
+fn a_restart_answers_for_its_own_node() {
+    tale()
+        .takes_fence("s1", 8)
+        .takes_fence("s3", 9)
+        .saw("s2", found(&[("leader", 6)]))
+        .saw("s2", found(&[("leader", 6)]))
+        .saw("s4", found(&[]))
+        .passes(StorageSafety);
+    tale()
+        .takes_fence("s1", 8)
+        .takes_fence("s2", 7)
+        .saw("s2", found(&[("leader", 6)]))
+        .convicts(StorageSafety, "had seen 7", &[1, 2]);
+    // A first boot with nothing, and one more before anything was seen.
+    tale()
+        .saw("s", found(&[]))
+        .takes_fence("s", 1)
+        .saw("s", found(&[("leader", 1)]))
+        .passes(StorageSafety);
 }
 
 #[test]

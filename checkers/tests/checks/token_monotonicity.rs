@@ -1,4 +1,4 @@
-use deposed_checkers::history::{Answer, Kind, Observation, Restored};
+use deposed_checkers::history::{Answer, Kind, Observation, Restored, StoreRecovered};
 use deposed_checkers::verdict::Check::TokenMonotonicity;
 use serde_json::json;
 
@@ -44,11 +44,67 @@ fn a_restart_may_leave_a_gap_and_not_go_back() {
         .recovers(7, None, 0)
         .grants("b", 1, 7, 200)
         .convicts(TokenMonotonicity, "after a restart", &[1, 2]);
-    before.recovers(4, None, 0).grants("b", 1, 5, 200).convicts(
-        TokenMonotonicity,
-        "after a restart",
-        &[0, 1, 2],
-    );
+    // What it does not list, its next grant shows.
+    let nothing = || {
+        let (leases, clock) = ([].into(), 0);
+        Observation::StoreRecovered(StoreRecovered { leases, clock })
+    };
+    let lost = before.saw("store", nothing());
+    lost.clone()
+        .grants("b", 1, 6, 200)
+        .passes(TokenMonotonicity);
+    lost.grants("b", 1, 5, 200)
+        .convicts(TokenMonotonicity, "after a restart", &[0, 1, 2]);
+}
+
+#[test]
+fn a_store_comes_back_with_the_counter_it_had() {
+    let before = tale().grants("a", 1, 4, 0).grants("b", 1, 5, 200);
+    for counter in [5, 6] {
+        before
+            .clone()
+            .recovers(counter, None, 0)
+            .passes(TokenMonotonicity);
+    }
+    // Already by coming back, and whatever it grants afterwards.
+    let back = before.recovers(4, Some("a"), 300);
+    for tale in [back.clone(), back.clone().grants("c", 1, 6, 500)] {
+        let evidence = tale.convicts(TokenMonotonicity, "came back", &[1, 2]);
+        assert_eq!(
+            evidence.sentence,
+            "the store came back with leader at token 4, and 5 had been granted"
+        );
+        assert_eq!(evidence.culprit, 2);
+        assert_eq!(evidence.expected, "5 or more");
+    }
+    // What was found once is found again.
+    let found = tale().grants("a", 1, 4, 0).recovers(6, None, 0);
+    found.clone().recovers(6, None, 0).passes(TokenMonotonicity);
+    found
+        .recovers(5, None, 0)
+        .convicts(TokenMonotonicity, "came back", &[1, 2]);
+}
+
+#[test]
+fn another_store_node_may_lag() {
+    let mut tale = tale().grants("a", 1, 5, 0).recovers(4, None, 0);
+    tale.events[1].process = "other-store".into();
+    tale.passes(TokenMonotonicity);
+}
+
+#[test]
+fn an_old_copy_may_hold_less() {
+    let restored = Restored {
+        floor: 9,
+        leases: [].into(),
+        clock: 0,
+    };
+    tale()
+        .grants("a", 1, 5, 0)
+        .saw("store", Observation::Restored(restored))
+        .recovers(4, None, 0)
+        .grants("b", 1, 10, 200)
+        .passes(TokenMonotonicity);
 }
 
 #[test]
