@@ -4,14 +4,19 @@
 //! request answered again is one grant); a renewal that took effect at or after
 //! expiry, or under a successor; a release that took effect for another holder or
 //! token than the owner; an acquire denied whose own request was granted and is in
-//! force. A lease is free at the very instant of its expiry. After a restart the
-//! recorded owner has its whole ttl again. Lock-delay is not judged here.
+//! force; a restart that forgot an owner in force, or that brought back one that
+//! had released. A lease is free at the very instant of its expiry. After a restart
+//! the recorded owner has its whole ttl again. Lock-delay is not judged here.
+//!
+//! A restart may forget an owner whose time is over, as stores do that keep no
+//! expired ones; and one whose holder had sent a release, which may have been
+//! made durable in the instant before the crash and never been recorded.
 
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, RecoveredLease, Released,
-    Renewed, Token,
+    Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease, Release,
+    Released, Renewed, StoreRecovered, Token,
 };
 use crate::judge::{Checker, Step};
 use crate::verdict::{Evidence, Verdict};
@@ -55,6 +60,9 @@ pub(crate) struct LeaseLinearizable {
     leases: BTreeMap<(Name, Name), Owned>,
     /// What each store's clock showed last.
     clocks: BTreeMap<Name, Nanos>,
+    /// Releases that were sent, by lease: who, and with what token. Those of
+    /// earlier holders go with the next grant.
+    releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     any: bool,
     found: Option<Evidence>,
 }
@@ -65,6 +73,7 @@ impl LeaseLinearizable {
             ttl: header.lease.as_ref().map(|lease| lease.ttl),
             leases: BTreeMap::new(),
             clocks: BTreeMap::new(),
+            releasing: BTreeMap::new(),
             any: false,
             found: None,
         }
@@ -94,6 +103,9 @@ impl LeaseLinearizable {
                 event.index,
                 format!("refused until {} ns", owned.expiry),
             ));
+        }
+        if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
+            releasing.retain(|(holder, _)| *holder == granted.holder);
         }
         let owned = Owned {
             holder: granted.holder.clone(),
@@ -186,11 +198,20 @@ impl LeaseLinearizable {
         }
     }
 
-    /// A machine's restart may begin its clock anew; promises move along.
-    fn clock_shows(&mut self, store: &Name, clock: Nanos) {
+    fn releasing(&mut self, release: &Release) {
+        let releasing = self.releasing.entry(release.lease.clone()).or_default();
+        let sent = (release.holder.clone(), release.token);
+        if !releasing.contains(&sent) {
+            releasing.push(sent);
+        }
+    }
+
+    /// A machine's restart may begin its clock anew; promises move along. Whether
+    /// it did.
+    fn clock_shows(&mut self, store: &Name, clock: Nanos) -> bool {
         let Some(last) = self.clocks.get_mut(store) else {
             self.clocks.insert(store.clone(), clock);
-            return;
+            return false;
         };
         let before = std::mem::replace(last, clock);
         if clock < before {
@@ -204,10 +225,68 @@ impl LeaseLinearizable {
                 owned.expiry = clock.saturating_add(owned.expiry - before);
             }
         }
+        clock < before
     }
 
-    /// The recorded owner has its whole ttl again. An owner that the disk forgot
-    /// keeps what it was promised.
+    /// What a restart found is held against what the store had promised. Where
+    /// its clock began anew it is not known how long it was away, and who ran out.
+    fn came_back(&mut self, event: &Event, recovered: &StoreRecovered) {
+        let anew = self.clock_shows(&event.process, recovered.clock);
+        let from = (event.process.clone(), Name::default());
+        let of_store = self
+            .leases
+            .range_mut(from..)
+            .take_while(|((store, _), _)| *store == event.process);
+        for ((_, lease), owned) in of_store {
+            let found = recovered.leases.get(lease);
+            let holder = found.and_then(|found| found.holder.as_ref());
+            let counter = found.map_or(0, |found| found.counter);
+            let Some(token) = owned.token.filter(|token| counter <= *token) else {
+                // Replaced, or perhaps: a store without tokens does not tell.
+                continue;
+            };
+            let is_there = holder == Some(&owned.holder) && token == counter;
+            if owned.released && is_there {
+                self.found.get_or_insert_with(|| {
+                    Evidence::new(
+                        format!(
+                            "the store came back with {} as the owner of {lease}, after its release",
+                            owned.named()
+                        ),
+                        [owned.shown],
+                        event.index,
+                        "nobody owns it",
+                    )
+                });
+            } else if !is_there && owned.in_force(recovered.clock) {
+                let sent = self.releasing.get(lease);
+                if sent.is_some_and(|sent| sent.iter().any(|(who, token)| owned.is_of(who, *token)))
+                {
+                    owned.released = true;
+                } else if !anew {
+                    self.found.get_or_insert_with(|| {
+                        Evidence::new(
+                            format!(
+                                "the store came back without the owner of {lease}: {} held it \
+                                 until {} ns by the store's clock",
+                                owned.named(),
+                                owned.expiry
+                            ),
+                            [owned.begun, owned.shown],
+                            event.index,
+                            format!("{} is the owner", owned.named()),
+                        )
+                    });
+                }
+            }
+        }
+        for (lease, found) in &recovered.leases {
+            self.recovered(event, lease, found, recovered.clock);
+        }
+    }
+
+    /// The recorded owner has its whole ttl again, and no less than it was
+    /// promised. An owner that the disk forgot keeps that too.
     fn recovered(&mut self, event: &Event, lease: &Name, found: &RecoveredLease, clock: Nanos) {
         let Some(holder) = &found.holder else { return };
         let key = (event.process.clone(), lease.clone());
@@ -221,12 +300,15 @@ impl LeaseLinearizable {
             .or(same.map(|owned| owned.ttl))
             .or(self.ttl)
             .unwrap_or(0);
+        let promised = same
+            .filter(|owned| !owned.released)
+            .map_or(0, |owned| owned.expiry);
         let owned = Owned {
             holder: holder.clone(),
             request: same.and_then(|owned| owned.request),
             token: Some(found.counter),
             ttl,
-            expiry: clock.saturating_add(ttl),
+            expiry: promised.max(clock.saturating_add(ttl)),
             released: false,
             begun: same.map_or(event.index, |owned| owned.begun),
             shown: event.index,
@@ -238,8 +320,10 @@ impl LeaseLinearizable {
 impl Checker for LeaseLinearizable {
     fn see(&mut self, step: &Step<'_>) {
         let event = step.event;
-        let Body::Observed(seen) = &event.body else {
-            return;
+        let seen = match &event.body {
+            Body::Observed(seen) => seen,
+            Body::Invoke(Op::Release(release)) => return self.releasing(release),
+            _ => return,
         };
         let key = |lease: &Name| (event.process.clone(), lease.clone());
         match seen {
@@ -256,10 +340,7 @@ impl Checker for LeaseLinearizable {
             }
             Observation::Denied(denied) => self.denied(event, key(&denied.lease), denied),
             Observation::StoreRecovered(recovered) => {
-                self.clock_shows(&event.process, recovered.clock);
-                for (lease, found) in &recovered.leases {
-                    self.recovered(event, lease, found, recovered.clock);
-                }
+                self.came_back(event, recovered);
             }
             Observation::Restored(restored) => {
                 // What an old copy forgot, its operator answers for.

@@ -2,7 +2,7 @@
 //!
 //! A naive model makes histories: three clients, a store and a storage node that
 //! err at random, messages that are late or lost, calls that time out and whose
-//! answers may be read late. Each history is judged with its node events and
+//! answers may be read late, servers that restart. Each history is judged with its node events and
 //! without. The seeds are fixed, and so is what must be convicted among them: a
 //! client side that acquits everything would be sound too.
 
@@ -39,6 +39,9 @@ struct Errors {
     grants_early: u64,
     token_off: u64,
     forgets_counter: u64,
+    forgets_owner: u64,
+    forgets_highest: u64,
+    restarts: u64,
     storage_accepts: u64,
     skips_fence: u64,
     works_before_fenced: u64,
@@ -62,6 +65,9 @@ impl Errors {
             works_when_deposed: sometimes(90),
             lost: sometimes(20),
             tokens: sometimes(1) == 0,
+            restarts: sometimes(2),
+            forgets_owner: sometimes(20),
+            forgets_highest: sometimes(20),
         }
     }
 }
@@ -122,7 +128,8 @@ struct Model {
 const LEASE: &str = "leader";
 
 impl Model {
-    fn run(seed: u64) -> Vec<Event> {
+    /// What happened, and whether the store kept all its promises.
+    fn run(seed: u64) -> (Vec<Event>, bool) {
         let mut random = Random(seed);
         let errors = Errors::draw(&mut random);
         let clients = (0..3)
@@ -152,6 +159,9 @@ impl Model {
                 let message = first.remove();
                 model.deliver(message);
             }
+            if model.random.percent(model.errors.restarts) {
+                model.restart();
+            }
             for client in 0..3 {
                 if model.random.percent(25) {
                     model.act(client);
@@ -159,7 +169,51 @@ impl Model {
             }
             model.now += 1;
         }
-        model.events
+        let errors = &model.errors;
+        let broken =
+            errors.grants_early + errors.token_off + errors.forgets_counter + errors.forgets_owner;
+        (model.events, broken == 0)
+    }
+
+    /// One of the servers comes back with what was durable, or with less.
+    fn restart(&mut self) {
+        if self.random.percent(50) {
+            if self.random.percent(self.errors.forgets_highest) {
+                self.highest = self.highest.saturating_sub(self.random.below(3));
+            }
+            let highest = match self.highest {
+                0 => [].into(),
+                highest => [(LEASE.into(), highest)].into(),
+            };
+            return self.observe(
+                "storage",
+                Observation::StorageRecovered(StorageRecovered { highest }),
+            );
+        }
+        if self.random.percent(self.errors.forgets_owner) {
+            self.owner = None;
+        }
+        if self.random.percent(self.errors.forgets_counter) {
+            self.counter = self.counter.saturating_sub(2);
+        }
+        let clock = self.now;
+        if let Some((_, _, _, until)) = &mut self.owner {
+            *until = clock + 30;
+        }
+        let leases = match self.counter {
+            0 => [].into(),
+            counter => {
+                let owner = self.owner.as_ref();
+                let found = RecoveredLease {
+                    counter,
+                    holder: owner.map(|(holder, ..)| holder.clone()),
+                    ttl: owner.map(|_| 30),
+                };
+                [(LEASE.into(), found)].into()
+            }
+        };
+        let found = StoreRecovered { leases, clock };
+        self.observe("store", Observation::StoreRecovered(found));
     }
 
     fn record(&mut self, process: &str, kind: Kind, call: Option<u64>, body: Body) {
@@ -510,8 +564,13 @@ fn the_client_side_never_convicts_what_the_node_side_acquits() {
     // Of each check: histories that the node side, the client side convict, and both acquit.
     let mut counts = checks.map(|_| (0, 0, 0));
     for seed in 0..4_000 {
-        let events = Model::run(seed);
+        let (events, store_keeps) = Model::run(seed);
         let all = judge(&header, &events);
+        let leases = all.of(Check::LeaseLinearizable).unwrap();
+        assert!(
+            !(store_keeps && leases.is_violated()),
+            "seed {seed}: {leases:?}"
+        );
         assert_eq!(
             all.of(Check::WellFormed),
             Some(&Verdict::Valid),

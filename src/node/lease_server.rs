@@ -29,10 +29,11 @@ pub async fn run(node: Node, limits: StoreLimits, planted: Planted) {
     }
 }
 
-/// Takes up what the disk holds. A first boot finds nothing and records nothing.
+/// Takes up what the disk holds, and records it. A first boot that finds nothing
+/// records nothing; a later one that finds nothing says so, since it forgot.
 async fn recover(node: &Node, limits: StoreLimits, planted: Planted) -> io::Result<LeaseStore> {
     let records = records_json::<LeaseRecord>(node.disk()).await?;
-    if records.is_empty() {
+    if records.is_empty() && node.boots() == 1 {
         return Ok(LeaseStore::new(limits, planted));
     }
     let clock = node.now();

@@ -35,6 +35,8 @@ use gate::Gate;
 pub struct Parts {
     /// The node's name, unique in its cluster.
     pub name: Name,
+    /// Which boot of the node this is, from 1.
+    pub boots: u64,
     /// Its clock.
     pub clock: Arc<dyn Clock>,
     /// Its way to the network.
@@ -56,7 +58,7 @@ pub type Panics = Rc<RefCell<Vec<(Name, String)>>>;
 
 /// One boot of one node. Cheap to clone; stays on its thread.
 #[derive(Clone)]
-pub struct Node(Rc<Inner>);
+pub struct Node(Rc<Inner>, Rc<dyn Disk>);
 
 struct Inner {
     parts: Parts,
@@ -68,16 +70,30 @@ impl Node {
     /// A node made of these parts.
     pub fn new(parts: Parts) -> Self {
         let rng = RefCell::new(parts.rng.clone());
-        Node(Rc::new(Inner {
+        let disk = parts.disk.clone();
+        let inner = Inner {
             parts,
             rng,
             believers: RefCell::default(),
-        }))
+        };
+        Node(Rc::new(inner), disk)
+    }
+
+    /// The same boot of the same node, on another disk: to put a disk of one's own
+    /// between a server and what it makes durable.
+    pub fn with_disk(&self, disk: Rc<dyn Disk>) -> Self {
+        Node(self.0.clone(), disk)
     }
 
     /// The node's name.
     pub fn name(&self) -> &Name {
         &self.0.parts.name
+    }
+
+    /// Which boot of the node this is, from 1. A server that boots again says what it
+    /// found on its disk, even when that is nothing.
+    pub fn boots(&self) -> u64 {
+        self.0.parts.boots
     }
 
     /// The node's clock.
@@ -112,7 +128,7 @@ impl Node {
 
     /// The node's durable state.
     pub fn disk(&self) -> &dyn Disk {
-        &*self.0.parts.disk
+        &*self.1
     }
 
     /// Where the node notes what happens.

@@ -27,10 +27,11 @@ pub async fn run(node: Node, planted: Planted) {
     }
 }
 
-/// Takes up what the disk holds. A first boot finds nothing and records nothing.
+/// Takes up what the disk holds, and records it. A first boot that finds nothing
+/// records nothing; a later one that finds nothing says so, since it forgot.
 async fn recover(node: &Node, planted: Planted) -> io::Result<FencedStorage> {
     let records = records_json::<ShardRecord>(node.disk()).await?;
-    if records.is_empty() {
+    if records.is_empty() && node.boots() == 1 {
         return Ok(FencedStorage::new(planted));
     }
     let records: BTreeMap<Name, ShardRecord> = records

@@ -217,6 +217,7 @@ impl Actor {
             gate.reset();
             let node = Node::new(Parts {
                 name: name.clone(),
+                boots: boots.get(),
                 clock: Arc::new(clock.clone()),
                 net: Rc::new(SimNet::new(name.clone(), rules.clone(), cuts.clone())),
                 disk: Rc::new(disk.clone()),

@@ -61,6 +61,7 @@ impl Loopback {
             let gate = Gate::default();
             let node = Node::new(Parts {
                 name: name.clone(),
+                boots: 1,
                 clock: clock.clone(),
                 net: Rc::new(net),
                 disk: Rc::new(MemoryDisk::default()),

@@ -1,4 +1,4 @@
-use deposed_checkers::history::{Observation, Restored};
+use deposed_checkers::history::{Observation, Restored, StoreRecovered};
 use deposed_checkers::verdict::Check::LeaseLinearizable;
 
 use crate::tale::*;
@@ -115,10 +115,43 @@ fn a_restart_gives_the_owner_its_whole_ttl() {
 #[test]
 fn a_disk_that_forgets_breaks_the_promise_it_made() {
     let back = |clock| tale().grants("a", 1, 1, 0).recovers(1, None, clock);
-    back(20)
-        .grants("b", 1, 2, 99)
-        .convicts(LeaseLinearizable, "held it", &[0, 2]);
-    back(20).grants("b", 1, 2, 100).passes(LeaseLinearizable);
+    let evidence = back(99).convicts(LeaseLinearizable, "came back without", &[0, 1]);
+    assert_eq!(
+        evidence.sentence,
+        "the store came back without the owner of leader: a#1 (token 1) held it until \
+         100000000 ns by the store's clock"
+    );
+    assert_eq!(evidence.culprit, 1);
+    assert_eq!(evidence.expected, "a#1 (token 1) is the owner");
+    // Stores may drop an owner whose time is over.
+    back(100).grants("b", 1, 2, 100).passes(LeaseLinearizable);
+    let nothing = |clock: u64| {
+        let (leases, clock) = ([].into(), clock * MS);
+        Observation::StoreRecovered(StoreRecovered { leases, clock })
+    };
+    let renewed = tale().grants("a", 1, 1, 0).renews("a", 1, 50);
+    renewed
+        .clone()
+        .saw("store", nothing(150))
+        .passes(LeaseLinearizable);
+    renewed.clone().saw("store", nothing(149)).convicts(
+        LeaseLinearizable,
+        "came back without",
+        &[0, 1, 2],
+    );
+    let mut other = renewed.saw("store", nothing(149));
+    other.events[2].process = "other-store".into();
+    other.passes(LeaseLinearizable);
+    // Somebody else under the same token is not the owner; under a higher one,
+    // a grant was made durable and not recorded.
+    let granted = || tale().grants("a", 1, 1, 0);
+    granted()
+        .recovers(1, Some("b"), 50)
+        .convicts(LeaseLinearizable, "came back without", &[0, 1]);
+    granted()
+        .recovers(2, Some("b"), 50)
+        .renews("b", 2, 60)
+        .passes(LeaseLinearizable);
     // The machine's clock began anew: a had 20 ms left.
     let anew = || {
         tale()
@@ -134,6 +167,74 @@ fn a_disk_that_forgets_breaks_the_promise_it_made() {
         .recovers(2, None, 5)
         .grants("c", 1, 3, 105)
         .passes(LeaseLinearizable);
+}
+
+#[test]
+fn a_release_may_be_durable_and_not_recorded() {
+    let granted = || tale().grants("a", 1, 1, 0);
+    granted()
+        .times_out("a", release("a", 1))
+        .recovers(1, None, 50)
+        .grants("b", 1, 2, 60)
+        .passes(LeaseLinearizable);
+    granted()
+        .times_out("b", release("b", 1))
+        .recovers(1, None, 50)
+        .convicts(LeaseLinearizable, "came back without", &[0, 3]);
+    // The release was of the grant before.
+    granted()
+        .times_out("a", release("a", 1))
+        .grants("a", 2, 2, 150)
+        .recovers(2, None, 160)
+        .convicts(LeaseLinearizable, "came back without", &[3, 4]);
+}
+
+#[test]
+fn a_release_outlives_a_restart() {
+    let released = || tale().grants("a", 1, 1, 0).releases("a", 1, 10);
+    released()
+        .recovers(1, None, 50)
+        .grants("b", 1, 2, 50)
+        .passes(LeaseLinearizable);
+    released()
+        .recovers(1, Some("a"), 50)
+        .convicts(LeaseLinearizable, "after its release", &[1, 2]);
+    // A grant of which only the restart tells.
+    released()
+        .recovers(2, Some("a"), 50)
+        .renews("a", 2, 60)
+        .passes(LeaseLinearizable);
+}
+
+#[test]
+fn after_a_restart_the_owner_is_still_the_owner() {
+    let back = || tale().grants("a", 1, 1, 0).recovers(1, Some("a"), 500);
+    back()
+        .renews("a", 1, 550)
+        .releases("a", 1, 560)
+        .grants("b", 1, 2, 560)
+        .passes(LeaseLinearizable);
+    back()
+        .renews("b", 1, 550)
+        .convicts(LeaseLinearizable, "had followed", &[0, 1, 2]);
+    back()
+        .releases("b", 1, 550)
+        .convicts(LeaseLinearizable, "was the owner", &[0, 2]);
+    back()
+        .renews("a", 1, 600)
+        .convicts(LeaseLinearizable, "had run out", &[0, 1, 2]);
+    // Found with a shorter ttl, it keeps what it was promised.
+    let mut short = tale()
+        .grants("a", 1, 1, 0)
+        .recovers(1, Some("a"), 20)
+        .grants("b", 1, 2, 99);
+    let deposed_checkers::history::Body::Observed(Observation::StoreRecovered(found)) =
+        &mut short.events[1].body
+    else {
+        panic!()
+    };
+    found.leases.get_mut("leader").unwrap().ttl = Some(10 * MS);
+    short.convicts(LeaseLinearizable, "until 100000000 ns", &[0, 1, 2]);
 }
 
 #[test]

@@ -392,6 +392,7 @@ mod tests {
         let gate = Gate::default();
         let node = Node::new(Parts {
             name: "a".into(),
+            boots: 1,
             clock: clock.clone(),
             net: Rc::new(TcpNet::new("a", Rc::new(AddressBook::default()))),
             disk: Rc::new(MemoryDisk::default()),
