@@ -163,7 +163,14 @@ fn in_order<T>(
 pub fn outcome(header: &Header, system: &Arc<dyn System>) -> Outcome {
     // A panic outside the nodes' tasks is the harness's own.
     match catch_unwind(AssertUnwindSafe(|| run::run(header, system))) {
-        Ok(Ok(outcome)) => outcome,
+        Ok(Ok(mut outcome)) => {
+            let calls = |event: &Event| matches!(event.body, Body::Invoke(_));
+            if !outcome.history.iter().any(calls) {
+                let idle = "no client called anything: there is nothing to judge";
+                outcome.defects.push(idle.to_owned());
+            }
+            outcome
+        }
         Ok(Err(gave_up)) => broken(header, gave_up.to_string()),
         Err(panic) => broken(header, format!("the run panicked: {}", panic_text(&*panic))),
     }

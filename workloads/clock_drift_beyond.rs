@@ -11,10 +11,10 @@ use crate::clock_drift::{cut_off_on_renewal, drifting};
 pub fn workload() -> Workload {
     let lease = drifting(300 * MS);
     Workload {
-        story: "clients' clocks 10 % slower than the bound: two believe, one writes",
+        story: "clients' clocks 25 % slower than the bound: two believe, one writes",
         traffic: Traffic::for_ttl(lease.ttl),
         lease,
-        clocks: Clocks::Beyond(100_000_000),
+        clocks: Clocks::Beyond(250_000_000),
         nemesis: Nemesis::one_in(
             3,
             vec![
