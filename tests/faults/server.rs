@@ -104,5 +104,6 @@ fn what_a_client_sent_before_it_was_gone_is_applied_however_late_it_comes() {
     let system: Arc<dyn System> = Arc::new(applied.clone());
     let outcome = run(&header(vec![(1, delay), (100, crash)]), &system).expect("it runs");
     assert_eq!(outcome.defects, Vec::<String>::new());
-    assert_eq!(applied.ids(), [0, 1, 2, 3, 4]);
+    // Restarted in calm it writes again.
+    assert_eq!(applied.ids()[..5], [0, 1, 2, 3, 4]);
 }
