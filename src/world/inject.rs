@@ -1,5 +1,6 @@
 //! Injects faults when they are due, and heals them when they end. The history
-//! records what a symbolic target resolved to, before the fault is applied.
+//! records what a symbolic target resolved to, before the fault is applied, or that
+//! the fault was void: nobody fitted its target.
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
@@ -146,32 +147,47 @@ impl World {
     }
 
     fn inject(&mut self, fault: Fault, now: Nanos) {
+        let (name, targets) = (fault.name(), fault.targets());
+        if !self.strike(fault, now) {
+            let target = match targets[..] {
+                [target] => json!(target),
+                _ => json!(targets),
+            };
+            self.recorder
+                .nemesis("void", json!({"fault": name, "target": target}));
+        }
+    }
+
+    /// Whether the fault found whom to strike.
+    fn strike(&mut self, fault: Fault, now: Nanos) -> bool {
         let name = fault.name();
         match fault {
             Fault::Partition { a, b, length } => {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
                 let value = json!({"a": a, "b": b, "nodes": self.names(&[&left[..], &right]), "for": length});
-                self.cut(name, value, links, now, length);
+                self.cut(name, value, links, now, length)
             }
             Fault::PartitionOneway { from, to, length } => {
                 let (senders, receivers) = (self.resolve(from), self.resolve(to));
                 let links = towards(&senders, &receivers);
                 let value = json!({"from": self.names(&[&senders]), "to": self.names(&[&receivers]), "for": length});
-                self.cut(name, value, links, now, length);
+                self.cut(name, value, links, now, length)
             }
             Fault::Isolate { target, length } => {
-                for node in self.resolve(target) {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
                     let others: Vec<usize> = (0..self.actors.len()).collect();
                     let value = self.value(target, node, length);
                     self.cut(name, value, between(&[node], &others), now, length);
                 }
+                !nodes.is_empty()
             }
             Fault::Hold { a, b, length } => {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
                 if links.is_empty() {
-                    return;
+                    return false;
                 }
                 let nodes = self.names(&[&left[..], &right]);
                 self.recorder
@@ -180,6 +196,7 @@ impl World {
                 self.injector.links.hold(&self.sim, &names, &links);
                 self.injector
                     .end(now.saturating_add(length), Ending::Release { links });
+                true
             }
             Fault::Latency {
                 a,
@@ -191,7 +208,7 @@ impl World {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
                 if links.is_empty() {
-                    return;
+                    return false;
                 }
                 let nodes = self.names(&[&left[..], &right]);
                 let value =
@@ -201,15 +218,14 @@ impl World {
                 self.injector.links.slow(&links);
                 self.injector
                     .end(now.saturating_add(length), Ending::NormalLatency { links });
+                true
             }
             Fault::Lose {
                 kind,
                 from,
                 to,
                 count,
-            } => {
-                self.arm(name, kind, (from, to), count, Meddling::Lose);
-            }
+            } => self.arm(name, kind, (from, to), count, Meddling::Lose),
             Fault::Delay {
                 kind,
                 from,
@@ -218,7 +234,7 @@ impl World {
                 by,
             } => {
                 let meddling = Meddling::Delay(Duration::from_nanos(by));
-                self.arm(name, kind, (from, to), count, meddling);
+                self.arm(name, kind, (from, to), count, meddling)
             }
             Fault::Duplicate {
                 kind,
@@ -228,31 +244,36 @@ impl World {
                 by,
             } => {
                 let meddling = Meddling::Duplicate(Duration::from_nanos(by));
-                self.arm(name, kind, (from, to), count, meddling);
+                self.arm(name, kind, (from, to), count, meddling)
             }
             Fault::Pause { target, length } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
                     self.actors[node].gate.close();
                     self.resume_after(node, now.saturating_add(length));
                 }
+                !nodes.is_empty()
             }
             Fault::GcPause {
                 target,
                 before,
                 length,
             } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     // Armed here; where it lands is recorded as `paused`.
                     let mut value = self.value(target, node, length);
                     value["before"] = json!(before);
                     self.recorder.nemesis(name, value);
                     self.actors[node].gate.arm(GcPause { length, before });
                 }
+                !nodes.is_empty()
             }
             Fault::Crash { target, length } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
                     self.take_down(node);
@@ -262,9 +283,11 @@ impl World {
                     };
                     self.injector.end(now.saturating_add(length), restart);
                 }
+                !nodes.is_empty()
             }
             Fault::PowerLoss { target, length } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
                     // Cut off first, so that no connection is closed in an orderly way.
@@ -276,25 +299,30 @@ impl World {
                     self.injector
                         .end(now.saturating_add(length), Ending::Restart { node, cut });
                 }
+                !nodes.is_empty()
             }
             Fault::Rate {
                 target,
                 rate_ppb,
                 length,
             } => {
-                for node in self.resolve(target) {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
                     self.set_rate(node, rate_ppb);
                     *self.injector.off_rate.entry(node).or_default() += 1;
                     self.injector
                         .end(now.saturating_add(length), Ending::Rate { node });
                 }
+                !nodes.is_empty()
             }
             Fault::Step { target, by } => {
-                for node in self.resolve(target) {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
                     let value = json!({"target": target, "node": self.actors[node].name, "by": by});
                     self.recorder.nemesis(name, value);
                     self.actors[node].clock.step_wall(by);
                 }
+                !nodes.is_empty()
             }
         }
     }
@@ -353,9 +381,9 @@ impl World {
         links: Vec<Link>,
         now: Nanos,
         length: Nanos,
-    ) {
+    ) -> bool {
         if links.is_empty() {
-            return;
+            return false;
         }
         self.recorder.nemesis(name, value);
         let names = self.all_names();
@@ -364,6 +392,7 @@ impl World {
             now.saturating_add(length),
             Ending::Mend { fault: name, links },
         );
+        true
     }
 
     fn arm(
@@ -373,10 +402,10 @@ impl World {
         (from, to): (Target, Target),
         count: u32,
         meddling: Meddling,
-    ) {
+    ) -> bool {
         let (senders, receivers) = (self.resolve(from), self.resolve(to));
         if senders.is_empty() || receivers.is_empty() || count == 0 {
-            return;
+            return false;
         }
         let (from, to) = (self.names(&[&senders]), self.names(&[&receivers]));
         let mut value = json!({"kind": kind, "from": from, "to": to, "count": count});
@@ -391,6 +420,7 @@ impl World {
             meddling,
             left: count,
         });
+        true
     }
 
     fn set_latency(&mut self, links: &[Link], min: Nanos, max: Nanos) {
