@@ -574,10 +574,10 @@ fn calm_heals_everything() {
         ),
         (700, pause(long)),
         (
-            990,
+            999,
             Fault::GcPause {
                 target: B,
-                before: Some(F::Acquire),
+                before: Some(F::Fence),
                 length: long * MS,
             },
         ),
