@@ -117,8 +117,10 @@ impl Steady {
 
     fn fault(&mut self, event: &Event, f: &str) {
         match f {
-            // A rule that loses messages, each frame that any rule hit, the end of the run.
-            "lose" | "lost" | "delayed" | "duplicated" | "end" => {}
+            // A rule that loses messages, each frame that any rule hit, the end of the run;
+            // where a pause that counted when it was armed has landed; a fault that found
+            // nobody to strike.
+            "lose" | "lost" | "delayed" | "duplicated" | "end" | "paused" | "void" => {}
             // Nothing ever happened: it is as quiet after the mark as before it.
             "calm" if self.quiet_since == Some(0) => self.calm = true,
             // What comes after the mark heals.

@@ -1,19 +1,20 @@
 //! Injects faults when they are due, and heals them when they end. The history
-//! records what a symbolic target resolved to, before the fault is applied.
+//! records what a symbolic target resolved to, before the fault is applied, or that
+//! the fault was void: nobody fitted its target.
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use deposed_checkers::history::{Follow, Lead, NEMESIS, Name, Nanos, Observation, RatePpb};
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::{
     World,
     links::{Link, Links, between, towards},
+    queue::{Ending, Queue},
 };
 use crate::{
-    fault::{Fault, Moment, Target, Trigger},
+    fault::{Fault, Target},
     net::{
         Meddling,
         sim::{Cuts, Rule},
@@ -24,154 +25,86 @@ use crate::{
     workload::Network,
 };
 
-/// What is to come: faults by time or by moment, and what ends by time.
+/// What is to come, and what the faults that are in force have in common.
 pub(super) struct Injector {
-    due: BTreeMap<(Nanos, u64), Fault>,
-    waiting: BTreeMap<(Moment, u32), Vec<(Nanos, Fault)>>,
-    met: BTreeMap<Moment, u32>,
-    ending: BTreeMap<(Nanos, u64), Ending>,
-    entries: u64,
+    pub(super) queue: Queue,
     links: Links,
     /// How many faults have a node's clock at another rate: its own comes back with
     /// the end of the last.
     off_rate: BTreeMap<usize, u32>,
     network: Network,
-    rng: ChaCha8Rng,
-    stopped: bool,
-}
-
-/// How a fault ends.
-enum Ending {
-    Mend {
-        fault: &'static str,
-        links: Vec<Link>,
-    },
-    Release {
-        links: Vec<Link>,
-    },
-    NormalLatency {
-        links: Vec<Link>,
-    },
-    Resume {
-        node: usize,
-        boot: u64,
-    },
-    Restart {
-        node: usize,
-        cut: Vec<Link>,
-    },
-    Rate {
-        node: usize,
-    },
+    /// Draws one of several nodes that a target may mean.
+    pub(super) rng: ChaCha8Rng,
 }
 
 impl Injector {
     pub(super) fn new(header: &Header, nodes: usize, cuts: Rc<Cuts>) -> Self {
-        let mut injector = Self {
-            due: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            met: BTreeMap::new(),
-            ending: BTreeMap::new(),
-            entries: 0,
+        Self {
+            queue: Queue::new(&header.schedule),
             links: Links::new(nodes, cuts),
             off_rate: BTreeMap::new(),
             network: header.network.clone(),
             rng: stream(header.seed, NEMESIS, 0),
-            stopped: false,
-        };
-        for injection in &header.schedule {
-            match injection.when {
-                Trigger::At(at) => injector.put(at, injection.fault.clone()),
-                Trigger::On { moment, nth, plus } => {
-                    let waiting = injector.waiting.entry((moment, nth)).or_default();
-                    waiting.push((plus, injection.fault.clone()));
-                }
-            }
         }
-        injector
-    }
-
-    /// A moment has come; faults that wait for it become due.
-    pub(super) fn on(&mut self, moment: Moment, at: Nanos) {
-        let nth = self.met.entry(moment).or_default();
-        *nth += 1;
-        let nth = *nth;
-        for (plus, fault) in self.waiting.remove(&(moment, nth)).unwrap_or_default() {
-            self.put(at.saturating_add(plus), fault);
-        }
-    }
-
-    /// No further fault is injected.
-    pub(super) fn stop(&mut self) {
-        self.stopped = true;
-        self.due.clear();
-        self.waiting.clear();
-    }
-
-    fn put(&mut self, at: Nanos, fault: Fault) {
-        if !self.stopped {
-            self.entries += 1;
-            self.due.insert((at, self.entries), fault);
-        }
-    }
-
-    fn end(&mut self, at: Nanos, ending: Ending) {
-        self.entries += 1;
-        self.ending.insert((at, self.entries), ending);
-    }
-
-    fn next_due(&mut self, now: Nanos) -> Option<Fault> {
-        let entry = self.due.first_entry()?;
-        (entry.key().0 <= now).then(|| entry.remove())
-    }
-
-    fn next_ending(&mut self, now: Nanos) -> Option<Ending> {
-        let entry = self.ending.first_entry()?;
-        (entry.key().0 <= now).then(|| entry.remove())
     }
 }
 
 impl World {
     pub(super) fn inject_due(&mut self, now: Nanos) {
-        while let Some(fault) = self.injector.next_due(now) {
+        while let Some(fault) = self.injector.queue.next_due(now) {
             self.inject(fault, now);
         }
     }
 
     pub(super) fn heal_due(&mut self, now: Nanos) {
         self.catch_gc_pauses();
-        while let Some(ending) = self.injector.next_ending(now) {
+        while let Some(ending) = self.injector.queue.next_ending(now) {
             self.heal(ending);
         }
     }
 
     fn inject(&mut self, fault: Fault, now: Nanos) {
+        let (name, targets) = (fault.name(), fault.targets());
+        if !self.strike(fault, now) {
+            let target = match targets[..] {
+                [target] => json!(target),
+                _ => json!(targets),
+            };
+            self.recorder
+                .nemesis("void", json!({"fault": name, "target": target}));
+        }
+    }
+
+    /// Whether the fault found whom to strike.
+    fn strike(&mut self, fault: Fault, now: Nanos) -> bool {
         let name = fault.name();
         match fault {
             Fault::Partition { a, b, length } => {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
                 let value = json!({"a": a, "b": b, "nodes": self.names(&[&left[..], &right]), "for": length});
-                self.cut(name, value, links, now, length);
+                self.cut(name, value, links, now, length)
             }
             Fault::PartitionOneway { from, to, length } => {
                 let (senders, receivers) = (self.resolve(from), self.resolve(to));
                 let links = towards(&senders, &receivers);
                 let value = json!({"from": self.names(&[&senders]), "to": self.names(&[&receivers]), "for": length});
-                self.cut(name, value, links, now, length);
+                self.cut(name, value, links, now, length)
             }
             Fault::Isolate { target, length } => {
-                for node in self.resolve(target) {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
                     let others: Vec<usize> = (0..self.actors.len()).collect();
                     let value = self.value(target, node, length);
                     self.cut(name, value, between(&[node], &others), now, length);
                 }
+                !nodes.is_empty()
             }
             Fault::Hold { a, b, length } => {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
                 if links.is_empty() {
-                    return;
+                    return false;
                 }
                 let nodes = self.names(&[&left[..], &right]);
                 self.recorder
@@ -179,7 +112,9 @@ impl World {
                 let names = self.all_names();
                 self.injector.links.hold(&self.sim, &names, &links);
                 self.injector
+                    .queue
                     .end(now.saturating_add(length), Ending::Release { links });
+                true
             }
             Fault::Latency {
                 a,
@@ -191,7 +126,7 @@ impl World {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
                 if links.is_empty() {
-                    return;
+                    return false;
                 }
                 let nodes = self.names(&[&left[..], &right]);
                 let value =
@@ -200,16 +135,16 @@ impl World {
                 self.set_latency(&links, min, max);
                 self.injector.links.slow(&links);
                 self.injector
+                    .queue
                     .end(now.saturating_add(length), Ending::NormalLatency { links });
+                true
             }
             Fault::Lose {
                 kind,
                 from,
                 to,
                 count,
-            } => {
-                self.arm(name, kind, (from, to), count, Meddling::Lose);
-            }
+            } => self.arm(name, kind, (from, to), count, Meddling::Lose),
             Fault::Delay {
                 kind,
                 from,
@@ -218,7 +153,7 @@ impl World {
                 by,
             } => {
                 let meddling = Meddling::Delay(Duration::from_nanos(by));
-                self.arm(name, kind, (from, to), count, meddling);
+                self.arm(name, kind, (from, to), count, meddling)
             }
             Fault::Duplicate {
                 kind,
@@ -228,31 +163,36 @@ impl World {
                 by,
             } => {
                 let meddling = Meddling::Duplicate(Duration::from_nanos(by));
-                self.arm(name, kind, (from, to), count, meddling);
+                self.arm(name, kind, (from, to), count, meddling)
             }
             Fault::Pause { target, length } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
                     self.actors[node].gate.close();
                     self.resume_after(node, now.saturating_add(length));
                 }
+                !nodes.is_empty()
             }
             Fault::GcPause {
                 target,
                 before,
                 length,
             } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     // Armed here; where it lands is recorded as `paused`.
                     let mut value = self.value(target, node, length);
                     value["before"] = json!(before);
                     self.recorder.nemesis(name, value);
                     self.actors[node].gate.arm(GcPause { length, before });
                 }
+                !nodes.is_empty()
             }
             Fault::Crash { target, length } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
                     self.take_down(node);
@@ -260,11 +200,13 @@ impl World {
                         node,
                         cut: Vec::new(),
                     };
-                    self.injector.end(now.saturating_add(length), restart);
+                    self.injector.queue.end(now.saturating_add(length), restart);
                 }
+                !nodes.is_empty()
             }
             Fault::PowerLoss { target, length } => {
-                for node in self.resolve_running(target) {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
                     // Cut off first, so that no connection is closed in an orderly way.
@@ -274,27 +216,34 @@ impl World {
                     self.injector.links.cut(&self.sim, &names, &cut);
                     self.take_down(node);
                     self.injector
+                        .queue
                         .end(now.saturating_add(length), Ending::Restart { node, cut });
                 }
+                !nodes.is_empty()
             }
             Fault::Rate {
                 target,
                 rate_ppb,
                 length,
             } => {
-                for node in self.resolve(target) {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
                     self.set_rate(node, rate_ppb);
                     *self.injector.off_rate.entry(node).or_default() += 1;
                     self.injector
+                        .queue
                         .end(now.saturating_add(length), Ending::Rate { node });
                 }
+                !nodes.is_empty()
             }
             Fault::Step { target, by } => {
-                for node in self.resolve(target) {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
                     let value = json!({"target": target, "node": self.actors[node].name, "by": by});
                     self.recorder.nemesis(name, value);
                     self.actors[node].clock.step_wall(by);
                 }
+                !nodes.is_empty()
             }
         }
     }
@@ -353,17 +302,18 @@ impl World {
         links: Vec<Link>,
         now: Nanos,
         length: Nanos,
-    ) {
+    ) -> bool {
         if links.is_empty() {
-            return;
+            return false;
         }
         self.recorder.nemesis(name, value);
         let names = self.all_names();
         self.injector.links.cut(&self.sim, &names, &links);
-        self.injector.end(
+        self.injector.queue.end(
             now.saturating_add(length),
             Ending::Mend { fault: name, links },
         );
+        true
     }
 
     fn arm(
@@ -373,10 +323,10 @@ impl World {
         (from, to): (Target, Target),
         count: u32,
         meddling: Meddling,
-    ) {
+    ) -> bool {
         let (senders, receivers) = (self.resolve(from), self.resolve(to));
         if senders.is_empty() || receivers.is_empty() || count == 0 {
-            return;
+            return false;
         }
         let (from, to) = (self.names(&[&senders]), self.names(&[&receivers]));
         let mut value = json!({"kind": kind, "from": from, "to": to, "count": count});
@@ -391,6 +341,7 @@ impl World {
             meddling,
             left: count,
         });
+        true
     }
 
     fn set_latency(&mut self, links: &[Link], min: Nanos, max: Nanos) {
@@ -468,68 +419,6 @@ impl World {
 
     fn resume_after(&mut self, node: usize, at: Nanos) {
         let boot = self.actors[node].boots.get();
-        self.injector.end(at, Ending::Resume { node, boot });
-    }
-
-    fn resolve_running(&mut self, target: Target) -> Vec<usize> {
-        let resolved = self.resolve(target);
-        resolved
-            .into_iter()
-            .filter(|&node| self.actors[node].up())
-            .collect()
-    }
-
-    /// The places of the nodes that a target means just now.
-    fn resolve(&mut self, target: Target) -> Vec<usize> {
-        let leaders = self.watch.leaders.clone();
-        let clients: Vec<usize> = (0..self.actors.len())
-            .filter(|&node| self.actors[node].client)
-            .collect();
-        match target {
-            Target::Leader => self.one_of(&leaders),
-            Target::Follower => {
-                let followers: Vec<usize> = clients
-                    .into_iter()
-                    .filter(|node| !leaders.contains(node))
-                    .collect();
-                self.one_of(&followers)
-            }
-            Target::AnyClient => self.one_of(&clients),
-            Target::Client(nth) => clients.get(usize::from(nth)).copied().into_iter().collect(),
-            Target::Clients => clients,
-            Target::Store => vec![0],
-            Target::Storage => vec![1],
-            Target::Everyone => (0..self.actors.len()).collect(),
-        }
-    }
-
-    fn one_of(&mut self, nodes: &[usize]) -> Vec<usize> {
-        match nodes {
-            [] => Vec::new(),
-            nodes => vec![nodes[self.injector.rng.random_range(0..nodes.len())]],
-        }
-    }
-
-    fn value(&self, target: Target, node: usize, length: Nanos) -> Value {
-        json!({"target": target, "node": self.actors[node].name, "for": length})
-    }
-
-    fn names(&self, parties: &[&[usize]]) -> Vec<Name> {
-        parties
-            .concat()
-            .into_iter()
-            .map(|node| self.actors[node].name.clone())
-            .collect()
-    }
-
-    fn ends(&self, links: &[Link]) -> Vec<Name> {
-        let mut nodes: Vec<usize> = links.iter().flat_map(|&(a, b)| [a, b]).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        self.names(&[&nodes])
-    }
-
-    fn all_names(&self) -> Vec<Name> {
-        self.actors.iter().map(|actor| actor.name.clone()).collect()
+        self.injector.queue.end(at, Ending::Resume { node, boot });
     }
 }

@@ -7,6 +7,8 @@
 
 mod inject;
 mod links;
+mod queue;
+mod targets;
 mod watch;
 
 use std::{
@@ -169,7 +171,7 @@ impl World {
         self.time.set(now);
         let (watch, injector) = (&mut self.watch, &mut self.injector);
         watch.read(&self.recorder, &self.actors, |moment, at| {
-            injector.on(moment, at)
+            injector.queue.on(moment, at)
         });
         watch.ask(&self.actors, now);
         self.heal_due(now);
@@ -285,7 +287,7 @@ impl TrueTime for SimTime {
 impl World {
     /// The end of chaos: everything is healed, and must recover.
     fn heal_everything(&mut self) {
-        self.injector.stop();
+        self.injector.queue.stop();
         self.rules.clear();
         for actor in &self.actors {
             actor.gate.disarm();

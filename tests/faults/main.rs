@@ -501,6 +501,42 @@ fn a_step_moves_the_wall_clock_alone() {
 }
 
 #[test]
+fn a_fault_that_finds_nobody_is_recorded_as_void() {
+    let (target, length) = (Target::Leader, 100 * MS);
+    let partition = Fault::Partition {
+        a: target,
+        b: Target::Store,
+        length,
+    };
+    let none = Fault::Partition { a: A, b: A, length };
+    let lose = Fault::Lose {
+        kind: "ping".into(),
+        from: target,
+        to: B,
+        count: 1,
+    };
+    // The second crash meets a node that is down.
+    let crash = Fault::Crash { target: A, length };
+    let sight = see(vec![
+        (200, partition),
+        (210, Fault::Pause { target, length }),
+        (220, none),
+        (230, lose),
+        (240, crash.clone()),
+        (250, crash),
+    ]);
+    let void = |at: Nanos, fault: &str, target| (at, json!({"fault": fault, "target": target}));
+    let expected = [
+        void(200, "partition", json!(["leader", "store"])),
+        void(210, "pause", json!("leader")),
+        void(220, "partition", json!([A, A])),
+        void(230, "lose", json!([target, B])),
+        void(250, "crash", json!(A)),
+    ];
+    assert_eq!(sight.nemesis("void"), expected);
+}
+
+#[test]
 fn calm_heals_everything() {
     let (long, target) = (10_000, Target::Store);
     let lose = Fault::Lose {
@@ -538,10 +574,10 @@ fn calm_heals_everything() {
         ),
         (700, pause(long)),
         (
-            990,
+            999,
             Fault::GcPause {
                 target: B,
-                before: Some(F::Acquire),
+                before: Some(F::Fence),
                 length: long * MS,
             },
         ),

@@ -1,0 +1,101 @@
+//! What is due when: faults by their time or by the moment that they wait for, and
+//! what ends by time.
+
+use std::collections::BTreeMap;
+
+use deposed_checkers::history::Nanos;
+
+use super::links::Link;
+use crate::fault::{Fault, Moment, Schedule, Trigger};
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Queue {
+    due: BTreeMap<(Nanos, u64), Fault>,
+    waiting: BTreeMap<(Moment, u32), Vec<(Nanos, Fault)>>,
+    met: BTreeMap<Moment, u32>,
+    ending: BTreeMap<(Nanos, u64), Ending>,
+    entries: u64,
+    stopped: bool,
+}
+
+/// How a fault ends.
+pub(super) enum Ending {
+    Mend {
+        fault: &'static str,
+        links: Vec<Link>,
+    },
+    Release {
+        links: Vec<Link>,
+    },
+    NormalLatency {
+        links: Vec<Link>,
+    },
+    Resume {
+        node: usize,
+        boot: u64,
+    },
+    Restart {
+        node: usize,
+        cut: Vec<Link>,
+    },
+    Rate {
+        node: usize,
+    },
+}
+
+impl Queue {
+    pub(super) fn new(schedule: &Schedule) -> Self {
+        let mut queue = Self::default();
+        for injection in schedule {
+            match injection.when {
+                Trigger::At(at) => queue.put(at, injection.fault.clone()),
+                Trigger::On { moment, nth, plus } => {
+                    let waiting = queue.waiting.entry((moment, nth)).or_default();
+                    waiting.push((plus, injection.fault.clone()));
+                }
+            }
+        }
+        queue
+    }
+
+    /// A moment has come; faults that wait for it become due.
+    pub(super) fn on(&mut self, moment: Moment, at: Nanos) {
+        let nth = self.met.entry(moment).or_default();
+        *nth += 1;
+        let nth = *nth;
+        for (plus, fault) in self.waiting.remove(&(moment, nth)).unwrap_or_default() {
+            self.put(at.saturating_add(plus), fault);
+        }
+    }
+
+    /// No further fault is injected.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        self.due.clear();
+        self.waiting.clear();
+    }
+
+    fn put(&mut self, at: Nanos, fault: Fault) {
+        if !self.stopped {
+            self.entries += 1;
+            self.due.insert((at, self.entries), fault);
+        }
+    }
+
+    /// What ends at a time.
+    pub(super) fn end(&mut self, at: Nanos, ending: Ending) {
+        self.entries += 1;
+        self.ending.insert((at, self.entries), ending);
+    }
+
+    pub(super) fn next_due(&mut self, now: Nanos) -> Option<Fault> {
+        let entry = self.due.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+
+    pub(super) fn next_ending(&mut self, now: Nanos) -> Option<Ending> {
+        let entry = self.ending.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+}
