@@ -177,6 +177,15 @@ pub fn fault(name: &str, value: &Value) -> String {
     if let Some(healed) = value["fault"].as_str() {
         add(healed.to_owned());
     }
+    // A void fault struck nobody; its target says whom it was meant for.
+    if name == "void" {
+        add(format!(
+            "on {}",
+            value["target"]
+                .to_string()
+                .replace(['"', '{', '}', '[', ']'], "")
+        ));
+    }
     if let Some(count) = number("count") {
         add(count.to_string());
     }
@@ -298,6 +307,13 @@ mod tests {
     fn a_fault_says_what_to_whom_and_for_how_long() {
         let cases = [
             (fault("calm", &json!({})), "calm"),
+            (
+                fault(
+                    "void",
+                    &json!({"fault": "hold", "target": ["leader", "store"]}),
+                ),
+                "void hold on leader,store",
+            ),
             (
                 fault(
                     "isolate",
