@@ -31,7 +31,7 @@ pub enum NoAnswer {
 
 /// After this many unanswered calls the connection is taken for dead: a partition
 /// that has healed leaves a stream on which nothing ever comes again.
-pub(super) const PATIENCE: u32 = 2;
+pub const PATIENCE: u32 = 2;
 
 impl StorageClient {
     /// For the storage node called `peer`. No connection is made before the first call.
