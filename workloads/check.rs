@@ -1,51 +1,11 @@
-//! What every workload's test asserts.
+//! What must hold of the workloads together.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    sync::Arc,
 };
 
-use deposed::{
-    run::{Header, run},
-    system::{Deposed, System},
-    workload::Workload,
-};
-
-/// Runs the default seeds. No check is violated, no run is defective, and what the
-/// workload must see was seen.
-pub(crate) fn holds(workload: &Workload) {
-    let system: Arc<dyn System> = Arc::new(Deposed);
-    let mut missing: BTreeSet<_> = workload.must_see.iter().copied().collect();
-    for seed in 0..workload.seeds {
-        let header = Header::of(workload, seed, system.name(), None);
-        let outcome = run(&header, &system).unwrap_or_else(|error| {
-            panic!("{} does not run with seed {seed}: {error}", workload.name)
-        });
-        let violations = outcome.verdicts.violated();
-        let mut wrong: Vec<String> = violations
-            .map(|(check, evidence)| format!("{check}: {}", evidence.sentence))
-            .collect();
-        wrong.extend(outcome.defects);
-        assert!(
-            wrong.is_empty(),
-            "{name} failed with seed {seed}\n  {wrong}\nlook into it:\n  \
-             cargo run --release -- replay {name} {seed}",
-            name = workload.name,
-            wrong = wrong.join("\n  "),
-        );
-        missing.retain(|mark| !outcome.marks.contains(mark));
-    }
-    let missing: Vec<_> = missing.into_iter().map(|mark| mark.story()).collect();
-    assert!(
-        missing.is_empty(),
-        "{name} passed, but in {seeds} seeds it never saw that {missing}: it proves nothing\n\
-         look at what it does:\n  cargo run --release -- run {name}",
-        name = workload.name,
-        seeds = workload.seeds,
-        missing = missing.join(", nor that "),
-    );
-}
+use deposed::run::Header;
 
 /// A file that the list forgot would never run, a name that differs from its file
 /// could not be found, a workload that must see nothing could pass by doing nothing.

@@ -25,10 +25,20 @@ impl Shelf {
     /// It cannot be made or written to.
     pub fn open(dir: &Path) -> Result<Self, String> {
         let made = !dir.exists();
-        let probe = dir.join(format!(".deposed-{}.partial", process::id()));
-        let tried = fs::create_dir_all(dir)
-            .and_then(|()| File::create(&probe))
-            .and_then(|_| fs::remove_file(&probe));
+        // Shelves of one process may be opened at once.
+        let thread = std::thread::current().id();
+        let probe = dir.join(format!(".deposed-{}-{thread:?}.partial", process::id()));
+        let try_it = || {
+            fs::create_dir_all(dir)
+                .and_then(|()| File::create(&probe))
+                .and_then(|_| fs::remove_file(&probe))
+        };
+        // Another shelf may tidy the empty directory away between two of these steps.
+        let tidied = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let tried = (0..100)
+            .map(|_| try_it())
+            .find(|tried| !tried.as_ref().is_err_and(tidied))
+            .unwrap_or_else(try_it);
         match tried {
             Ok(()) => Ok(Self {
                 dir: dir.to_owned(),
