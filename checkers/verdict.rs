@@ -152,7 +152,8 @@ impl Check {
                 "granted, renewed, released, denied, with the store's clock"
             }
             Check::Failover => {
-                "a calm mark, lease timing and the network's latency in the header, writes"
+                "granted events, a calm mark, lease timing and the network's latency in the \
+                 header, writes"
             }
             Check::Conduct => "client calls; lead and follow make it stricter",
         }

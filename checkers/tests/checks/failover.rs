@@ -18,20 +18,27 @@ fn calm() -> Tale {
 
 #[test]
 fn calm_brings_a_write_within_the_bound() {
-    calm().at(1000 + BOUND - 1).writes("b", 2).passes(Failover);
+    calm()
+        .at(1000 + BOUND - 1)
+        .writes("b", 2)
+        .with_a_store()
+        .passes(Failover);
     calm()
         .at(1000 + BOUND)
         .writes("b", 2)
+        .with_a_store()
         .convicts(Failover, "in calm", &[4, 6]);
     calm()
         .at(1000 + BOUND + 1)
         .acquires("b", 2)
+        .with_a_store()
         .convicts(Failover, "in calm", &[4, 5]);
     calm()
         .at(1010)
         .times_out("b", write(2, 9))
         .at(2000)
         .nemesis("end", json!({}))
+        .with_a_store()
         .convicts(Failover, "in calm", &[4, 7]);
 }
 
@@ -45,26 +52,31 @@ fn a_lease_first_asked_for_in_calm_counts_from_then() {
             .acquires("a", 1)
             .at(written)
     };
-    asked(2100).writes("a", 1).passes(Failover);
+    asked(2100).writes("a", 1).with_a_store().passes(Failover);
     asked(2000 + BOUND)
         .writes("a", 1)
+        .with_a_store()
         .convicts(Failover, "in calm", &[0, 4]);
 }
 
 #[test]
 fn slow_clocks_stretch_the_bound() {
     let slow = |node| calm().clock(node, 50).at(1000 + BOUND).writes("b", 2);
-    slow("store").passes(Failover);
-    slow("a").passes(Failover);
+    slow("store").with_a_store().passes(Failover);
+    slow("a").with_a_store().passes(Failover);
     // Which node is the store is not known: it may be the slow one.
-    slow("b").passes(Failover);
+    slow("b").with_a_store().passes(Failover);
     let known = |node, at| {
         let granted = calm().grants("a", 1, 1, 0);
         granted.clock(node, 50).at(at).writes("b", 2)
     };
-    known("b", 1000 + BOUND).convicts(Failover, "in calm", &[4, 7]);
-    known("a", 1000 + BOUND).passes(Failover);
-    known("a", 1000 + BOUND + 20).convicts(Failover, "in calm", &[4, 7]);
+    known("b", 1000 + BOUND)
+        .with_a_store()
+        .convicts(Failover, "in calm", &[4, 7]);
+    known("a", 1000 + BOUND).with_a_store().passes(Failover);
+    known("a", 1000 + BOUND + 20)
+        .with_a_store()
+        .convicts(Failover, "in calm", &[4, 7]);
     // The slowest client counts, one that joins in calm too.
     let joined = |node: &str| {
         calm()
@@ -74,9 +86,11 @@ fn slow_clocks_stretch_the_bound() {
             .at(1000 + BOUND)
             .writes("b", 2)
     };
-    joined("a").passes(Failover);
-    joined("b").passes(Failover);
-    joined("c").convicts(Failover, "in calm", &[4, 9]);
+    joined("a").with_a_store().passes(Failover);
+    joined("b").with_a_store().passes(Failover);
+    joined("c")
+        .with_a_store()
+        .convicts(Failover, "in calm", &[4, 9]);
     // Healed by then.
     tale()
         .clock("a", 50)
@@ -87,6 +101,7 @@ fn slow_clocks_stretch_the_bound() {
         .nemesis("rate", json!({"node": "a", "rate_ppb": 1_000_000_000}))
         .at(1000 + BOUND)
         .writes("b", 2)
+        .with_a_store()
         .convicts(Failover, "in calm", &[2, 5]);
 }
 
@@ -95,6 +110,7 @@ fn a_history_that_ends_before_its_bound_is_too_short() {
     calm()
         .at(1000 + BOUND)
         .nemesis("end", json!({}))
+        .with_a_store()
         .claims_nothing(Failover, "within the bound");
     // Nothing happened any more in a calm that was to be long.
     let mut silent = calm();
@@ -102,7 +118,7 @@ fn a_history_that_ends_before_its_bound_is_too_short() {
         .header
         .rest
         .insert("calm".to_owned(), json!(1000 * MS));
-    silent.convicts(Failover, "in calm", &[4]);
+    silent.with_a_store().convicts(Failover, "in calm", &[4, 5]);
 }
 
 #[test]
@@ -112,24 +128,31 @@ fn a_release_needs_no_expiry() {
     wanted()
         .at(1100 + WITHOUT_EXPIRY - 1)
         .writes("b", 2)
+        .with_a_store()
         .passes(Failover);
-    wanted().at(1100 + WITHOUT_EXPIRY).writes("b", 2).convicts(
-        Failover,
-        "after a release",
-        &[7, 10],
-    );
+    wanted()
+        .at(1100 + WITHOUT_EXPIRY)
+        .writes("b", 2)
+        .with_a_store()
+        .convicts(Failover, "after a release", &[7, 10]);
     // Nobody asks for it again: nothing is owed.
     freed()
         .at(1100 + 2 * WITHOUT_EXPIRY)
         .nemesis("end", json!({}))
+        .with_a_store()
         .passes(Failover);
     // Granted to a request whose answer was lost: that term must run out first.
     let granted = || freed().invoke("b", acquire("b", 1)).grants("b", 1, 2, 1101);
-    granted().at(1150).writes("b", 2).passes(Failover);
+    granted()
+        .at(1150)
+        .writes("b", 2)
+        .with_a_store()
+        .passes(Failover);
     granted()
         .ends_ok(8)
         .at(1150)
         .writes("b", 2)
+        .with_a_store()
         .convicts(Failover, "after a release", &[7, 11]);
     // Granted to a copy of a request of which another had been refused: given up.
     let granted = |refused| {
@@ -142,13 +165,16 @@ fn a_release_needs_no_expiry() {
             .at(1150)
             .writes("b", 2)
     };
-    granted(1).passes(Failover);
-    granted(0).convicts(Failover, "after a release", &[8, 12]);
+    granted(1).with_a_store().passes(Failover);
+    granted(0)
+        .with_a_store()
+        .convicts(Failover, "after a release", &[8, 12]);
     // A delete is progress, too.
     freed()
         .ok("b", delete(2))
         .at(1150)
         .writes("b", 2)
+        .with_a_store()
         .passes(Failover);
     // Before calm nothing is promised.
     tale()
@@ -157,11 +183,16 @@ fn a_release_needs_no_expiry() {
         .at(1000)
         .nemesis("calm", json!({}))
         .writes("b", 2)
+        .with_a_store()
         .passes(Failover);
 }
 
 #[test]
 fn what_is_missing_is_named() {
+    calm()
+        .at(1000 + BOUND)
+        .writes("b", 2)
+        .claims_nothing(Failover, "no granted");
     tale()
         .acquires("a", 1)
         .writes("a", 1)
@@ -200,28 +231,47 @@ fn ends_in_calm(tale: Tale) -> Tale {
 
 #[test]
 fn two_lost_renewals_end_no_term() {
-    ends_in_calm(loses_renewals(2).at(132).follows("a", 1)).convicts(
+    ends_in_calm(loses_renewals(2).at(132).follows("a", 1))
+        .with_a_store()
+        .convicts(Failover, "after 2 lost renewals", &[2, 5, 7, 10, 13]);
+    ends_in_calm(loses_renewals(1)).with_a_store().convicts(
         Failover,
-        "after 2 lost renewals",
-        &[2, 5, 7, 10, 13],
+        "after one lost renewal",
+        &[2, 5, 7],
     );
-    ends_in_calm(loses_renewals(1)).convicts(Failover, "after one lost renewal", &[2, 5, 7]);
-    ends_in_calm(loses_renewals(0)).convicts(Failover, "no renewal had been lost", &[2, 5]);
-    ends_in_calm(loses_renewals(3)).passes(Failover);
-    ends_in_calm(loses_renewals(2).ok("a", renew("a", 1)).leads("a", 1, 999)).passes(Failover);
+    ends_in_calm(loses_renewals(0)).with_a_store().convicts(
+        Failover,
+        "no renewal had been lost",
+        &[2, 5],
+    );
+    ends_in_calm(loses_renewals(3))
+        .with_a_store()
+        .passes(Failover);
+    ends_in_calm(loses_renewals(2).ok("a", renew("a", 1)).leads("a", 1, 999))
+        .with_a_store()
+        .passes(Failover);
 }
 
 #[test]
 fn a_term_that_ends_otherwise_is_not_judged() {
-    ends_in_calm(loses_renewals(1).at(100).follows("a", 1)).passes(Failover);
-    ends_in_calm(loses_renewals(1).ok("a", release("a", 1))).passes(Failover);
-    ends_in_calm(loses_renewals(1).stale("a", write(1, 1), 2)).passes(Failover);
-    ends_in_calm(loses_renewals(1).nemesis("pause", json!({"node": "a"}))).passes(Failover);
+    ends_in_calm(loses_renewals(1).at(100).follows("a", 1))
+        .with_a_store()
+        .passes(Failover);
+    ends_in_calm(loses_renewals(1).ok("a", release("a", 1)))
+        .with_a_store()
+        .passes(Failover);
+    ends_in_calm(loses_renewals(1).stale("a", write(1, 1), 2))
+        .with_a_store()
+        .passes(Failover);
+    ends_in_calm(loses_renewals(1).nemesis("pause", json!({"node": "a"})))
+        .with_a_store()
+        .passes(Failover);
     // It ends after the record does.
     loses_renewals(1)
         .at(50)
         .nemesis("calm", json!({}))
         .writes("a", 1)
+        .with_a_store()
         .passes(Failover);
 }
 
@@ -235,8 +285,10 @@ fn a_window_that_was_spent_on_retries_of_the_acquire_is_not_judged() {
             .ok("a", renew("a", 1));
         ends_in_calm(term)
     };
-    granted_at(10).convicts(Failover, "no renewal had been lost", &[2]);
-    granted_at(11).passes(Failover);
+    granted_at(10)
+        .with_a_store()
+        .convicts(Failover, "no renewal had been lost", &[2]);
+    granted_at(11).with_a_store().passes(Failover);
 }
 
 #[test]
@@ -254,8 +306,10 @@ fn calm_is_quiet_again() {
             .at(900)
             .nemesis("end", json!({}))
     };
-    term(250).passes(Failover);
-    term(299).convicts(Failover, "after one lost renewal", &[6, 7]);
+    term(250).with_a_store().passes(Failover);
+    term(299)
+        .with_a_store()
+        .convicts(Failover, "after one lost renewal", &[6, 7]);
 }
 
 #[test]
@@ -274,8 +328,10 @@ fn healing_disturbs_once_more() {
             .at(900)
             .nemesis("end", json!({}))
     };
-    term(299).passes(Failover);
-    term(300).convicts(Failover, "no renewal had been lost", &[7]);
+    term(299).with_a_store().passes(Failover);
+    term(300)
+        .with_a_store()
+        .convicts(Failover, "no renewal had been lost", &[7]);
 }
 
 fn renewal() -> deposed_checkers::history::Body {

@@ -195,6 +195,21 @@ impl Tale {
         )
     }
 
+    /// A store that grants something, elsewhere.
+    pub fn with_a_store(self) -> Self {
+        self.at_once().saw(
+            "store",
+            Observation::Granted(Granted {
+                lease: "elsewhere".into(),
+                holder: "z#1".into(),
+                request: 1,
+                token: Some(1),
+                ttl: 1,
+                clock: 0,
+            }),
+        )
+    }
+
     pub fn renews(self, of: &str, token: Token, clock: u64) -> Self {
         let (lease, holder, token) = ("leader".into(), holder(of), Some(token));
         let (ttl, clock) = (TTL * MS, clock * MS);
