@@ -32,7 +32,7 @@
 //!
 //! The harness:
 //! - [`fault`]: what can go wrong, as data. [`nemesis`]: how schedules are drawn.
-//! - [`workload`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
+//! - [`workload`], its [`cluster`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
 //! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
 //! - [`run`], [`campaign`] (many runs at once), [`report`], [`cli`].
 //!
@@ -51,6 +51,7 @@ pub use deposed_checkers as checkers;
 pub mod campaign;
 pub mod cli;
 pub mod clock;
+pub mod cluster;
 pub mod disk;
 pub mod fault;
 pub mod flaw;

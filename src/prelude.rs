@@ -6,6 +6,7 @@ pub use deposed_checkers::{
 };
 
 pub use crate::{
+    cluster::{Cluster, StorageKind},
     fault::{Fault, Moment, Target},
     flaw::Flaw,
     lease::LeaseConfig,
@@ -17,5 +18,5 @@ pub use crate::{
     net::LocalFuture,
     node::Node,
     system::{Deposed, Setup, System},
-    workload::{Clocks, Cluster, MS, Network, SECOND, Traffic, Workload},
+    workload::{Clocks, MS, Network, SECOND, Traffic, Workload},
 };

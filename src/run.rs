@@ -15,13 +15,14 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    cluster::Cluster,
     fault::Schedule,
     flaw::{Flaw, Planted},
     lease::LeaseConfig,
     mark::{self, Mark},
     rng::stream,
     system::{Setup, SetupParts, System},
-    workload::{Clocks, Cluster, Network, SECOND, Traffic, Workload},
+    workload::{Clocks, Network, SECOND, Traffic, Workload},
     world,
 };
 use limits::HeaderError;
@@ -107,7 +108,8 @@ impl Header {
             leases: self.traffic.lease_names(),
             traffic: self.traffic.clone(),
             store: Cluster::STORE.into(),
-            storage: Cluster::STORAGE.into(),
+            storage: self.cluster.storage,
+            storages: self.cluster.storage_names(),
             planted: self.planted(),
         })
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use deposed_checkers::history::{Name, Nanos};
 
 use crate::{
+    cluster::StorageKind,
     flaw::Planted,
     lease::{LeaseConfig, StoreLimits},
     net::LocalFuture,
@@ -56,8 +57,10 @@ pub struct SetupParts {
     pub leases: Vec<Name>,
     /// The lease server's name.
     pub store: Name,
-    /// The storage server's name.
-    pub storage: Name,
+    /// What leaders write to.
+    pub storage: StorageKind,
+    /// The names of the nodes that hold it, one at least.
+    pub storages: Vec<Name>,
     /// The planted flaw; only our own system asks.
     pub planted: Planted,
 }
@@ -66,6 +69,16 @@ impl Setup {
     /// Wraps the parts.
     pub fn new(parts: SetupParts) -> Self {
         Self(Arc::new(parts))
+    }
+}
+
+impl SetupParts {
+    /// The node that holds what leaders write, or its first replica.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn first_storage(&self) -> &Name {
+        self.storages.first().expect("some node holds the data")
     }
 }
 
@@ -113,7 +126,7 @@ impl System for Deposed {
                 }
                 let work = LeaderWork {
                     lease: lease.clone(),
-                    storage: setup.storage.clone(),
+                    storage: setup.first_storage().clone(),
                     config: setup.lease.clone(),
                     traffic: setup.traffic.clone(),
                     planted: setup.planted,

@@ -7,7 +7,7 @@ use deposed_checkers::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis};
+use crate::{cluster::Cluster, flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis};
 
 /// One millisecond, in ns.
 pub const MS: Nanos = 1_000_000;
@@ -54,7 +54,7 @@ impl Workload {
         Self {
             name,
             story: "",
-            cluster: Cluster { clients: 3 },
+            cluster: Cluster::of(3),
             traffic: Traffic::for_ttl(lease.ttl),
             network: Network::default(),
             clocks: Clocks::True,
@@ -76,34 +76,6 @@ impl Workload {
             traffic,
             ..self
         }
-    }
-}
-
-/// The nodes of a run: one lease server, one storage server, and the clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cluster {
-    /// How many clients, 1 to 26: `a`, `b`, `c` …
-    pub clients: u8,
-}
-
-impl Cluster {
-    /// The lease server's name.
-    pub const STORE: &'static str = "store";
-    /// The storage server's name.
-    pub const STORAGE: &'static str = "storage";
-
-    /// The clients' names.
-    pub fn client_names(&self) -> Vec<Name> {
-        let letters = (b'a'..=b'z').take(usize::from(self.clients));
-        letters
-            .map(|letter| Name::from(char::from(letter).to_string()))
-            .collect()
-    }
-
-    /// Every node's name: store, storage, clients.
-    pub fn node_names(&self) -> Vec<Name> {
-        let servers = [Self::STORE, Self::STORAGE].into_iter().map(Name::from);
-        servers.chain(self.client_names()).collect()
     }
 }
 

@@ -12,7 +12,7 @@ pub fn workload() -> Workload {
     let calm = Workload::named("duplicates");
     Workload {
         story: "frames of every kind come twice, the second time up to two ttls later",
-        cluster: Cluster { clients: 2 },
+        cluster: Cluster::of(2),
         traffic: Traffic {
             delete_one_in: 10,
             resign_every: Some(calm.lease.ttl / 2),

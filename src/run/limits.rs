@@ -5,6 +5,7 @@ use deposed_checkers::history::{Name, Nanos, RatePpb};
 
 use super::Header;
 use crate::{
+    cluster::StorageKind,
     fault::{Fault, Injection, Moment, Target, Trigger},
     lease::{ConfigError, StoreLimits},
     workload::{Network, SECOND},
@@ -35,6 +36,9 @@ pub enum HeaderError {
     /// See [`MOST_CLIENTS`].
     #[error("the header's cluster has {0} clients; 1 to {MOST_CLIENTS} can be run")]
     Clients(u8),
+    /// What the leaders should write to.
+    #[error("the header's cluster cannot be built: {0}")]
+    Storage(String),
     /// See [`MOST_LEASES`].
     #[error("the header's traffic has {0} leases; 1 to {MOST_LEASES} can be run")]
     Leases(u32),
@@ -90,6 +94,7 @@ impl Header {
         if !(1..=MOST_CLIENTS).contains(&self.cluster.clients) {
             return Err(HeaderError::Clients(self.cluster.clients));
         }
+        self.can_store()?;
         if !(1..=MOST_LEASES).contains(&self.traffic.leases) {
             return Err(HeaderError::Leases(self.traffic.leases));
         }
@@ -121,6 +126,13 @@ impl Header {
             return Err(HeaderError::NoFlaws);
         }
         Ok(())
+    }
+
+    fn can_store(&self) -> Result<(), HeaderError> {
+        match self.cluster.storage {
+            StorageKind::Fenced => Ok(()),
+            kind => Err(HeaderError::Storage(format!("{kind:?}"))),
+        }
     }
 
     fn can_inject(&self, injection: &Injection) -> Result<(), String> {

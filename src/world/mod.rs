@@ -26,6 +26,7 @@ use serde_json::json;
 
 use crate::{
     clock::{Drift, DriftingClock, TrueTime},
+    cluster::Role,
     disk::MemoryDisk,
     net::{
         LocalFuture,
@@ -39,7 +40,7 @@ use crate::{
     rng::stream,
     run::Header,
     system::{Setup, System},
-    workload::{Cluster, MS},
+    workload::MS,
 };
 
 use inject::Injector;
@@ -101,7 +102,7 @@ struct World {
 /// One node of the world, across its boots.
 struct Actor {
     name: Name,
-    client: bool,
+    role: Role,
     clock: DriftingClock,
     initial_rate: RatePpb,
     gate: Gate,
@@ -131,9 +132,9 @@ impl World {
         let setup = header.setup();
         let actors: Vec<Actor> = header
             .cluster
-            .node_names()
+            .nodes()
             .into_iter()
-            .map(|name| Actor::new(name, header, &time))
+            .map(|(name, role)| Actor::new(name, role, header, &time))
             .collect();
         for actor in &actors {
             let (system, setup) = (system.clone(), setup.clone());
@@ -181,11 +182,11 @@ impl World {
 }
 
 impl Actor {
-    fn new(name: Name, header: &Header, time: &Arc<SimTime>) -> Self {
+    fn new(name: Name, role: Role, header: &Header, time: &Arc<SimTime>) -> Self {
         let initial_rate = header.rate_of(&name);
         let drift = Drift::new(initial_rate, header.offset_of(&name));
         Self {
-            client: name != Cluster::STORE && name != Cluster::STORAGE,
+            role,
             name,
             clock: DriftingClock::new(time.clone(), drift),
             initial_rate,
@@ -210,7 +211,8 @@ impl Actor {
         cuts: &Rc<Cuts>,
         panics: &Panics,
     ) {
-        let (name, clock, gate) = (self.name.clone(), self.clock.clone(), self.gate.clone());
+        let (name, role) = (self.name.clone(), self.role);
+        let (clock, gate) = (self.clock.clone(), self.gate.clone());
         let (slot, boots, disk) = (self.node.clone(), self.boots.clone(), MemoryDisk::default());
         let (recorder, panics) = (recorder.clone(), panics.clone());
         let (rules, cuts) = (rules.clone(), cuts.clone());
@@ -229,7 +231,7 @@ impl Actor {
                 panics: panics.clone(),
             });
             *slot.borrow_mut() = Some(node.clone());
-            let body = boot(&*system, node.clone(), setup.clone());
+            let body = boot(&*system, role, node.clone(), setup.clone());
             let process = Process::new(&name, gate.clone(), Box::pin(node.catching(body)));
             async move {
                 process.await;
@@ -244,13 +246,11 @@ impl Actor {
 }
 
 /// The body of the role that the node plays.
-fn boot(system: &dyn System, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
-    if *node.name() == setup.store {
-        system.store(node, setup)
-    } else if *node.name() == setup.storage {
-        system.storage(node, setup)
-    } else {
-        system.client(node, setup)
+fn boot(system: &dyn System, role: Role, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
+    match role {
+        Role::Store => system.store(node, setup),
+        Role::Storage => system.storage(node, setup),
+        Role::Client => system.client(node, setup),
     }
 }
 

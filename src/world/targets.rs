@@ -5,7 +5,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 
 use super::{World, links::Link};
-use crate::fault::Target;
+use crate::{cluster::Role, fault::Target};
 
 impl World {
     /// Those of them that are up.
@@ -20,9 +20,7 @@ impl World {
     /// The places of the nodes that a target means just now.
     pub(super) fn resolve(&mut self, target: Target) -> Vec<usize> {
         let leaders = self.watch.leaders.clone();
-        let clients: Vec<usize> = (0..self.actors.len())
-            .filter(|&node| self.actors[node].client)
-            .collect();
+        let clients = self.playing(Role::Client);
         match target {
             Target::Leader => self.one_of(&leaders),
             Target::Follower => {
@@ -35,10 +33,21 @@ impl World {
             Target::AnyClient => self.one_of(&clients),
             Target::Client(nth) => clients.get(usize::from(nth)).copied().into_iter().collect(),
             Target::Clients => clients,
-            Target::Store => vec![0],
-            Target::Storage => vec![1],
+            Target::Store => self.playing(Role::Store),
+            // Where the lease server keeps the data, it is the storage.
+            Target::Storage => match self.playing(Role::Storage) {
+                none if none.is_empty() => self.playing(Role::Store),
+                storages => storages,
+            },
             Target::Everyone => (0..self.actors.len()).collect(),
         }
+    }
+
+    /// The places of the nodes in a role.
+    pub(super) fn playing(&self, role: Role) -> Vec<usize> {
+        (0..self.actors.len())
+            .filter(|&node| self.actors[node].role == role)
+            .collect()
     }
 
     fn one_of(&mut self, nodes: &[usize]) -> Vec<usize> {

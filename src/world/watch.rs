@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use deposed_checkers::history::{Body, Name, Nanos, Observation};
 
 use super::Actor;
-use crate::{fault::Moment, recorder::Recorder};
+use crate::{cluster::Role, fault::Moment, recorder::Recorder};
 
 /// See the module.
 pub(super) struct Watch {
@@ -69,7 +69,11 @@ impl Watch {
     /// Asks every client, paused or not, without running it, and compares.
     pub(super) fn ask(&mut self, actors: &[Actor], now: Nanos) {
         self.leaders.clear();
-        for (at, actor) in actors.iter().enumerate().filter(|(_, actor)| actor.client) {
+        let clients = actors
+            .iter()
+            .enumerate()
+            .filter(|(_, actor)| actor.role == Role::Client);
+        for (at, actor) in clients {
             let node = actor.node.borrow();
             let Some(node) = &*node else { continue };
             let local = actor.clock.local_at(now);

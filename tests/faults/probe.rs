@@ -8,13 +8,14 @@ use std::{
 
 use deposed::{
     checkers::history::{Event, Fence, NEMESIS, Name, Nanos, Op, RatePpb, Read},
+    cluster::Cluster,
     disk::{commit_json, records_json},
     fault::{Fault, Injection, Schedule, Target, Trigger},
     net::{Connection, LocalFuture},
     node::Node,
     run::{Header, Outcome, run},
     system::{Setup, System},
-    workload::{Cluster, MS, Network, Workload},
+    workload::{MS, Network, Workload},
 };
 use serde_json::{Value, json};
 
@@ -203,7 +204,7 @@ pub fn header(faults: Vec<(Nanos, Fault)>) -> Header {
     };
     let schedule: Schedule = faults.into_iter().map(at).collect();
     let mut header = Header::of(&Workload::named("probe"), 7, "probe", None);
-    header.cluster = Cluster { clients: 2 };
+    header.cluster = Cluster::of(2);
     header.network = Network {
         min_latency: MS,
         max_latency: MS,

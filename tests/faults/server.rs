@@ -68,7 +68,7 @@ impl System for Applied {
             }
             // Not before the server listens.
             node.sleep(10 * MS).await;
-            let connected = node.net().connect(&setup.storage).await;
+            let connected = node.net().connect(setup.first_storage()).await;
             let mut connection = connected.expect("it listens");
             for id in 0..WRITES {
                 let write = Request::Write {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deposed::{net::MAX_FRAME, workload::Cluster};
+use deposed::{cluster::Cluster, net::MAX_FRAME};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::TcpStream,

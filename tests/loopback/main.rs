@@ -9,6 +9,7 @@ use std::{rc::Rc, sync::Arc, time::Duration};
 use deposed::{
     checkers::history::{Event, Name},
     clock::BootClock,
+    cluster::Cluster,
     disk::MemoryDisk,
     lease::LeaseConfig,
     net::{
@@ -23,7 +24,7 @@ use deposed::{
     rng::stream,
     run::Header,
     system::{Deposed, Setup, System},
-    workload::{Cluster, MS, Traffic, Workload},
+    workload::{MS, Traffic, Workload},
 };
 use tokio::net::TcpListener;
 

@@ -75,7 +75,7 @@ async fn contend(node: Node, setup: Setup) {
                     key: "k".into(),
                     value: format!("{holder} at {}", node.now()).into(),
                 });
-                rpc::call(&node, &setup.storage, write, patience).await;
+                rpc::call(&node, setup.first_storage(), write, patience).await;
                 node.sleep(pause).await;
             }
             flag.lower();

@@ -138,7 +138,7 @@ async fn job(node: &Node, setup: &Setup, nth: u64) {
             value: format!("{}: job {nth}, row {row}", node.name()).into(),
         };
         let call = node.invoke(Op::Write(write.clone())).await;
-        if ask(node, setup, &setup.storage, Query::Write(write)).await == Some(true) {
+        if ask(node, setup, setup.first_storage(), Query::Write(write)).await == Some(true) {
             call.ok(Answer::None);
         }
         if node.now() >= until {
