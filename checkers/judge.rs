@@ -126,6 +126,13 @@ impl Judge {
         }
     }
 
+    /// The checks that are sure by now to be violated, whatever may follow.
+    pub fn convicted(&self) -> impl Iterator<Item = Check> {
+        let found =
+            |(check, checker): &(Check, Box<dyn Checker + Send>)| checker.found().then_some(*check);
+        self.checkers.iter().filter_map(found)
+    }
+
     /// The verdicts, in the order of [`Check::ALL`]. Of a malformed history, only
     /// what was convicted before stands; the rest is Unknown.
     pub fn finish(self) -> Verdicts {

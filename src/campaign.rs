@@ -1,5 +1,4 @@
-//! Many runs, in parallel: one simulation a thread, results in the order of the plan
-//! whatever the number of threads.
+//! Many runs, in parallel, results in the order of the plan whatever the number of threads.
 
 use std::{
     collections::BTreeMap,
@@ -9,12 +8,7 @@ use std::{
     ops::{Add, ControlFlow, RangeInclusive},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
-    thread,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use deposed_checkers::{
@@ -25,6 +19,7 @@ use deposed_checkers::{
 use crate::{
     flaw::Flaw,
     node::panic_text,
+    parallel::{self, all_cores},
     report::{self, shelf::Shelf, tally::Standing},
     run::{self, Header, Outcome},
     system::System,
@@ -34,16 +29,13 @@ use crate::{
 /// What is to be run: workloads, each over its seeds.
 pub type Plan<'w> = [(&'w Workload, RangeInclusive<u64>)];
 
-/// The most threads that a campaign starts.
-pub const MOST_JOBS: usize = 256;
-
 /// How a plan is run.
 pub struct Campaign<'a> {
     /// On which system.
     pub system: &'a Arc<dyn System>,
     /// With which planted flaw.
     pub flaw: Option<Flaw>,
-    /// On how many threads, at most; never more than there are runs or [`MOST_JOBS`].
+    /// On how many threads, at most; never more than there are runs or [`MOST_JOBS`](parallel::MOST_JOBS).
     pub jobs: NonZero<usize>,
     /// Whether runs that passed keep their histories, too.
     pub keep: bool,
@@ -91,35 +83,17 @@ impl Campaign<'_> {
             let workload: &'w Workload = workload;
             seeds.clone().map(move |seed| (workload, seed))
         });
-        // More threads than this would find nothing to do.
-        let most = queue.clone().take(MOST_JOBS).count().max(1);
-        let jobs = self.jobs.get().min(most);
-        let queue = Mutex::new(queue.enumerate());
-        let enough = AtomicBool::new(false);
-        thread::scope(|scope| {
-            // Bounded, so that histories do not pile up behind a slow reader.
-            let (done, runs) = mpsc::sync_channel(jobs);
-            for _ in 0..jobs {
-                let (done, queue, enough) = (done.clone(), &queue, &enough);
-                scope.spawn(move || {
-                    while !self.stop.load(Ordering::Relaxed) && !enough.load(Ordering::Relaxed) {
-                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                        let Some((place, (workload, seed))) = next else {
-                            return;
-                        };
-                        let run = self.one(workload, seed);
-                        (self.progress)();
-                        if done.send((place, run)).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-            drop(done);
-            let result = in_order(runs, |run| Ok(each(run?)));
-            enough.store(true, Ordering::Relaxed);
-            result
-        })
+        parallel::in_order(
+            queue,
+            self.jobs,
+            self.stop,
+            |(workload, seed)| {
+                let run = self.one(workload, seed);
+                (self.progress)();
+                run
+            },
+            |run| Ok(each(run?)),
+        )
     }
 
     fn one<'w>(&self, workload: &'w Workload, seed: u64) -> Result<Run<'w>, String> {
@@ -137,25 +111,6 @@ impl Campaign<'_> {
         }
         Ok(run)
     }
-}
-
-/// Shows what comes in any order in the order of its places.
-fn in_order<T>(
-    incoming: mpsc::Receiver<(usize, T)>,
-    mut show: impl FnMut(T) -> Result<ControlFlow<()>, String>,
-) -> Result<(), String> {
-    let mut waiting = BTreeMap::new();
-    let mut next = 0;
-    for (place, item) in incoming {
-        waiting.insert(place, item);
-        while let Some(item) = waiting.remove(&next) {
-            if show(item)?.is_break() {
-                return Ok(());
-            }
-            next += 1;
-        }
-    }
-    Ok(())
 }
 
 /// Runs a header that is [valid](Header::validate). What goes wrong with the run as a
@@ -247,11 +202,6 @@ impl Sum for Counts {
     }
 }
 
-/// As many threads as the machine has cores.
-pub fn all_cores() -> NonZero<usize> {
-    thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
-}
-
 /// A workload as a test: [`holds`], with the history of a failure in `runs/` beside the
 /// workspace's `Cargo.lock`. Prints the counts.
 ///
@@ -305,28 +255,5 @@ fn beside_the_lock_file() -> PathBuf {
     match root {
         Some(root) if root != here => root.join("runs"),
         _ => PathBuf::from("runs"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_come_in_order_and_a_break_ends_them() {
-        let (send, receive) = mpsc::channel();
-        for (place, item) in [(2, 'c'), (0, 'a'), (3, 'd'), (1, 'b')] {
-            send.send((place, item)).expect("the receiver is there");
-        }
-        drop(send);
-        let mut seen = String::new();
-        let result = in_order(receive, |item| {
-            seen.push(item);
-            Ok(match item {
-                'c' => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            })
-        });
-        assert_eq!((result, seen.as_str()), (Ok(()), "abc"));
     }
 }

@@ -6,6 +6,7 @@
 //! miss.
 
 mod menu;
+mod uniform;
 
 use deposed_checkers::history::{F, Nanos, TRUE_RATE};
 use rand::RngExt;

@@ -123,6 +123,15 @@ impl Recorder {
         }
     }
 
+    /// The events from `from` on, in the order of the history. Asked between two steps
+    /// of a world: whatever is noted later is not stamped earlier.
+    pub fn since(&self, from: usize) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.look(from, |event| events.push(event.clone()));
+        events.sort_by_key(|event| event.time);
+        events
+    }
+
     /// Ends the record: later notes are dropped, so that tearing a world down
     /// leaves no trace. Events come back by time, then by the order in which they
     /// were noted, numbered from 0.

@@ -34,6 +34,13 @@ A history holds all that its run needs. Exit code 0: identical, whatever the ver
     /// Judge recorded histories, ours or yours
     #[command(after_help = EXIT_CODES)]
     Check(CheckArgs),
+    /// Plant every flaw in turn and tell which check convicts it, and how soon
+    #[command(after_help = "\
+Each row is a flaw, a workload that must show it, and the check that must convict it. A run \
+ends at the conviction. Harm is manifest (two leaders, a stale write that landed, a token \
+used twice, nobody who leads) or latent (a rule broken that keeps harm away). \
+Exit code 0: all convicted; 1: one escaped; 2: bad usage.")]
+    Flaws(FlawsArgs),
     /// Show a recorded history, one event a line
     Show(ShowArgs),
     /// List workloads, systems, flaws and checks
@@ -81,6 +88,34 @@ pub(super) struct ReplayArgs {
     /// Run this system (with a workload)
     #[arg(long, value_name = "SYSTEM", requires = "seed")]
     pub(super) system: Option<String>,
+}
+
+#[derive(Args)]
+pub(super) struct FlawsArgs {
+    /// Which flaws; all when none is named
+    pub(super) flaws: Vec<String>,
+    /// Repeat from N disjoint seed bases, and print the mean and the 95th percentile
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "1")]
+    pub(super) bases: NonZero<u64>,
+    /// Give a flaw up after N seeds: it has escaped
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "200")]
+    pub(super) seeds: NonZero<u64>,
+    /// Hunt each flaw by other schedules, too, and print the ratio
+    #[arg(long, value_name = "SCHEDULES")]
+    pub(super) against: Option<Against>,
+    /// How many hunts run at a time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZero<u64>>,
+    /// Plant them in this system [default: the first]
+    #[arg(long, value_name = "SYSTEM")]
+    pub(super) system: Option<String>,
+}
+
+/// Schedules that ours are measured against.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(super) enum Against {
+    /// 1 to 12 faults a minute, at any time, of any length, none aimed
+    Uniform,
 }
 
 #[derive(Args)]

@@ -3,8 +3,10 @@
 
 mod arguments;
 mod check;
+mod flaws;
 mod list;
 mod names;
+mod progress;
 mod replay;
 mod run;
 mod show;
@@ -107,7 +109,7 @@ pub fn main(suite: Suite) -> ExitCode {
     };
     let exit = match parse(std::env::args_os(), &mut console) {
         Ok(command) => {
-            if let Command::Run(_) = command {
+            if let Command::Run(_) | Command::Flaws(_) = command {
                 stop_at_ctrl_c(&mut console);
             }
             execute(&suite, command, &mut console)
@@ -202,6 +204,7 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
     // Whoever stops reading a listing has seen enough; a verdict was not delivered.
     let (unread, done) = match command {
         Command::Run(args) => (Exit::Unknown, run::run(suite, &args, console)),
+        Command::Flaws(args) => (Exit::Unknown, flaws::flaws(suite, &args, console)),
         Command::Replay(args) => (Exit::Unknown, replay::replay(suite, &args, console)),
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),

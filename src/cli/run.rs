@@ -1,17 +1,11 @@
 //! `deposed run`: workloads over their seeds.
 
-use std::{
-    io::{self, Write},
-    num::NonZero,
-    ops::RangeInclusive,
-    sync::atomic::Ordering,
-};
+use std::{num::NonZero, ops::RangeInclusive, sync::atomic::Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use super::{Console, Exit, Suite, arguments::RunArgs, names};
+use super::{Console, Exit, Suite, arguments::RunArgs, names, progress};
 use crate::{
-    campaign::{Campaign, Plan, all_cores},
+    campaign::{Campaign, Plan},
+    parallel::all_cores,
     report::{
         Halt,
         campaign::tell,
@@ -34,7 +28,7 @@ pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> R
         .map(|workload| (workload, seeds(args, workload)))
         .collect();
     let shelf = Shelf::open(&args.out).map_err(Halt::BadInput)?;
-    let bar = bar(console.progress, &plan);
+    let bar = progress::bar(console.progress, total(&plan), "seeds");
     let jobs = args
         .jobs
         .and_then(|jobs| NonZero::<usize>::try_from(jobs).ok());
@@ -46,7 +40,7 @@ pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> R
         stop: console.stop,
         progress: &|| bar.inc(1),
     };
-    let mut above = AboveTheBar {
+    let mut above = progress::AboveTheBar {
         bar: &bar,
         out: console.out,
     };
@@ -98,37 +92,5 @@ fn exit_of(tally: &Tally<'_>) -> Exit {
         Standing::Valid => Exit::Valid,
         Standing::Unknown => Exit::Unknown,
         Standing::Violated => Exit::Violated,
-    }
-}
-
-fn bar(welcome: bool, plan: &Plan<'_>) -> ProgressBar {
-    if !welcome {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(total(plan));
-    match ProgressStyle::with_template("{wide_bar} {pos} of {len} seeds, {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// Lines of the report push the progress bar down.
-struct AboveTheBar<'a> {
-    bar: &'a ProgressBar,
-    out: &'a mut dyn Write,
-}
-
-impl Write for AboveTheBar<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let out = &mut self.out;
-        self.bar.suspend(|| {
-            let written = out.write(bytes)?;
-            out.flush()?;
-            Ok(written)
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

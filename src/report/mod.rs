@@ -2,6 +2,7 @@
 
 pub mod campaign;
 pub mod failure;
+pub mod hunt;
 pub mod shelf;
 pub mod tally;
 pub mod text;

@@ -68,15 +68,53 @@ pub struct Recorded {
 /// # Errors
 /// When turmoil itself gives up.
 pub fn record(header: &Header, system: &Arc<dyn System>) -> Result<Recorded, String> {
+    steps(header, system, None)
+}
+
+/// How often [`record_while`] shows what was recorded, in steps.
+const LOOK_EVERY: u32 = 50;
+
+/// The same, as long as whoever watches wants more. Shown are the events since the last
+/// look, in the order of the history; their indices are not yet those of the history.
+///
+/// # Errors
+/// When turmoil itself gives up.
+pub fn record_while(
+    header: &Header,
+    system: &Arc<dyn System>,
+    mut more: impl FnMut(&mut [Event]) -> bool,
+) -> Result<Recorded, String> {
+    steps(header, system, Some(&mut more))
+}
+
+/// Whether whoever watches wants more.
+type Watcher<'a> = &'a mut dyn FnMut(&mut [Event]) -> bool;
+
+fn steps(
+    header: &Header,
+    system: &Arc<dyn System>,
+    mut watcher: Option<Watcher<'_>>,
+) -> Result<Recorded, String> {
     let mut world = World::new(header, system);
     let chaos_ends = header.chaos;
     let ends = header.chaos.saturating_add(header.calm);
     let mut calm = false;
+    let (mut step, mut shown) = (0, 0);
     while world.time.true_now() < ends {
         world.step()?;
         if !calm && world.time.true_now() >= chaos_ends {
             calm = true;
             world.heal_everything();
+        }
+        step += 1;
+        if let Some(more) = &mut watcher
+            && step % LOOK_EVERY == 0
+        {
+            let mut events = world.recorder.since(shown);
+            shown += events.len();
+            if !more(&mut events) {
+                break;
+            }
         }
     }
     let history = world.recorder.finish();

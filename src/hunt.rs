@@ -1,0 +1,199 @@
+//! How long it takes until a planted flaw is convicted: in seeds, in simulated time, in
+//! CPU. A harness is worth what it finds, and how soon.
+
+use std::{sync::Arc, time::Duration};
+
+use deposed_checkers::{
+    history::{Event, Nanos},
+    judge::Judge,
+    verdict::Check,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::{
+    fault::Schedule,
+    flaw::Flaw,
+    rng::stream,
+    run::{Header, checkers_header},
+    system::System,
+    workload::Workload,
+    world,
+};
+
+/// A flaw planted in a workload, and the check that must convict it.
+#[derive(Clone, Copy, Debug)]
+pub struct Hunt<'w> {
+    /// The flaw.
+    pub flaw: Flaw,
+    /// Where it is planted.
+    pub workload: &'w Workload,
+    /// Who must convict it.
+    pub check: Check,
+    /// How the schedules are drawn.
+    pub schedules: Schedules,
+}
+
+/// How schedules are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedules {
+    /// As the workload says: dense, mixed, aimed.
+    Workload,
+    /// Sparse and uniform, from the workload's choices of faults.
+    Uniform,
+}
+
+/// What came of a hunt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spoils {
+    /// Whether the check convicted; if not, the flaw has escaped these seeds.
+    pub convicted: bool,
+    /// Seeds run, the convicting one included.
+    pub seeds: u64,
+    /// Simulated time, ns, until the conviction.
+    pub simulated: Nanos,
+    /// CPU time of the thread.
+    pub cpu: Duration,
+    /// Another check that convicted earlier, or in its stead.
+    pub sooner: Option<Check>,
+    /// Why the hunt was given up: the harness itself is broken by the flaw.
+    pub defect: Option<String>,
+}
+
+impl Hunt<'_> {
+    /// Runs one seed after the other, from `base` on, until the check convicts or `most`
+    /// seeds were run. A run ends at the conviction.
+    pub fn run(&self, system: &Arc<dyn System>, base: u64, most: u64) -> Spoils {
+        let mut spoils = Spoils::default();
+        let began = cpu_time();
+        for seed in (base..=u64::MAX).take(usize::try_from(most).unwrap_or(usize::MAX)) {
+            spoils.seeds += 1;
+            if let Err(defect) = self.seed(system, seed, &mut spoils) {
+                spoils.defect = Some(defect);
+            }
+            if spoils.convicted || spoils.defect.is_some() {
+                break;
+            }
+        }
+        spoils.cpu = cpu_time().saturating_sub(began);
+        spoils
+    }
+
+    fn seed(&self, system: &Arc<dyn System>, seed: u64, spoils: &mut Spoils) -> Result<(), String> {
+        let header = self.header(system, seed);
+        header.validate().map_err(|error| error.to_string())?;
+        let mut trial = Trial::new(&header, self.check);
+        let recorded = world::record_while(&header, system, |events| trial.hear(events))?;
+        if let Some((node, message)) = recorded.panics.first() {
+            return Err(format!("seed {seed}: a task of {node} panicked: {message}"));
+        }
+        if let Some(discrepancy) = recorded.discrepancy {
+            return Err(format!("seed {seed}: {discrepancy}"));
+        }
+        spoils.simulated += match trial.convicted {
+            true => trial.time,
+            false => header.chaos.saturating_add(header.calm),
+        };
+        let sooner = trial.finish(&recorded.history[..], &mut spoils.convicted);
+        spoils.sooner = spoils.sooner.or(sooner);
+        Ok(())
+    }
+
+    fn header(&self, system: &Arc<dyn System>, seed: u64) -> Header {
+        let mut header = Header::of(self.workload, seed, system.name(), Some(self.flaw));
+        if self.schedules == Schedules::Uniform {
+            header.schedule = uniform(self.workload, seed);
+        }
+        header
+    }
+}
+
+fn uniform(workload: &Workload, seed: u64) -> Schedule {
+    workload.nemesis.draw_uniform(
+        &mut stream(seed, "schedule", 0),
+        &workload.lease,
+        workload.traffic.write_every,
+        workload.chaos,
+    )
+}
+
+/// A run being judged while it runs.
+struct Trial {
+    judge: Judge,
+    check: Check,
+    heard: usize,
+    time: Nanos,
+    convicted: bool,
+    /// The first other check to convict, if it did before.
+    sooner: Option<Check>,
+}
+
+impl Trial {
+    fn new(header: &Header, check: Check) -> Self {
+        Self {
+            judge: Judge::new(&checkers_header(header)),
+            check,
+            heard: 0,
+            time: 0,
+            convicted: false,
+            sooner: None,
+        }
+    }
+
+    /// Judges further events; whether more are wanted.
+    fn hear(&mut self, events: &mut [Event]) -> bool {
+        for event in events {
+            event.index = self.heard as u64;
+            self.heard += 1;
+            self.time = event.time;
+            self.judge.see(event);
+            self.convicted = self.judge.convicted().any(|check| check == self.check);
+            if self.convicted {
+                return false;
+            }
+            self.sooner = self.sooner.or_else(|| self.judge.convicted().next());
+        }
+        true
+    }
+
+    /// The last word: what was not heard yet, and what only the end decides.
+    fn finish(mut self, history: &[Event], convicted: &mut bool) -> Option<Check> {
+        if !self.convicted {
+            let mut rest = history[self.heard.min(history.len())..].to_vec();
+            self.hear(&mut rest);
+        }
+        *convicted = self.convicted;
+        if !self.convicted {
+            let verdicts = self.judge.finish();
+            let violated: Vec<Check> = verdicts.violated().map(|(check, _)| check).collect();
+            *convicted = violated.contains(&self.check);
+            let other = violated.into_iter().find(|check| *check != self.check);
+            self.sooner = self.sooner.or(other.filter(|_| !*convicted));
+        }
+        self.sooner
+    }
+}
+
+/// The CPU time of this thread: a simulation runs on the thread that asks for it.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+/// Whether what the check convicts of is harm done, and not only a rule broken that
+/// keeps harm away: two leaders, a stale write that landed, a token used twice, nobody
+/// who leads.
+pub fn is_manifest(check: Check) -> bool {
+    match check {
+        Check::TokenMonotonicity
+        | Check::StorageSafety
+        | Check::ZombieWrite
+        | Check::BeliefSafety
+        | Check::Failover => true,
+        Check::WellFormed | Check::ElectionBarrier | Check::LeaseLinearizable | Check::Conduct => {
+            false
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What hunting planted flaws came to: a row a flaw and workload, and the sum.
+
+use std::time::Duration;
+
+use deposed_checkers::history::Nanos;
+
+use super::text::counted;
+use crate::{
+    hunt::{Hunt, Spoils, is_manifest},
+    workload::SECOND,
+};
+
+/// All hunts of one flaw in one workload: from each seed base, by our schedules and
+/// perhaps by uniform ones.
+pub struct Row<'w> {
+    /// What was hunted.
+    pub hunt: Hunt<'w>,
+    /// From each base.
+    pub ours: Vec<Spoils>,
+    /// The same by uniform schedules; empty when not asked for.
+    pub uniform: Vec<Spoils>,
+}
+
+impl Row<'_> {
+    /// Whether some hunt came home without a conviction.
+    pub fn escaped(&self) -> bool {
+        self.ours.iter().any(|spoils| !spoils.convicted)
+    }
+
+    /// How many times more CPU uniform schedules take, and whether that is a lower
+    /// bound, since some of them never convicted.
+    pub fn ratio(&self) -> Option<(f64, bool)> {
+        let (ours, uniform) = (Sample::cpu(&self.ours), Sample::cpu(&self.uniform));
+        let bound = self.uniform.iter().any(|spoils| !spoils.convicted);
+        (!self.uniform.is_empty() && ours.mean() > 0.0)
+            .then(|| (uniform.mean() / ours.mean(), bound))
+    }
+}
+
+/// The table: its head, its rows as they come, its sum.
+pub struct Table {
+    flaw: usize,
+    workload: usize,
+    check: usize,
+    bases: usize,
+    uniform: bool,
+}
+
+impl Table {
+    /// Wide enough for these hunts.
+    pub fn new(hunts: &[Hunt<'_>], bases: usize, uniform: bool) -> Self {
+        let widest = |name: fn(&Hunt<'_>) -> &'static str| {
+            hunts.iter().map(|hunt| name(hunt).len()).max().unwrap_or(0)
+        };
+        Self {
+            flaw: widest(|hunt| hunt.flaw.name()),
+            workload: widest(|hunt| hunt.workload.name),
+            check: widest(|hunt| hunt.check.name()),
+            bases,
+            uniform,
+        }
+    }
+
+    /// The line above the rows.
+    pub fn head(&self) -> String {
+        let numbers = match self.bases {
+            1 => format!("{:>5} {:>9} {:>7}", "seeds", "simulated", "CPU"),
+            _ => format!(
+                "{:>12} {:>18} {:>14}",
+                "seeds, p95", "simulated, p95", "CPU, p95"
+            ),
+        };
+        let uniform = match self.uniform {
+            true => format!(" {:>9} {:>7}", "uniform", "ratio"),
+            false => String::new(),
+        };
+        let names = self.names("flaw", "workload", "check");
+        format!("{names} {numbers}{uniform}  harm")
+    }
+
+    fn names(&self, flaw: &str, workload: &str, check: &str) -> String {
+        let Self {
+            flaw: f,
+            workload: w,
+            check: c,
+            ..
+        } = *self;
+        format!("{flaw:<f$}  {workload:<w$}  {check:<c$}")
+    }
+
+    /// One row.
+    pub fn row(&self, row: &Row<'_>) -> String {
+        let Hunt {
+            flaw,
+            workload,
+            check,
+            ..
+        } = row.hunt;
+        let seeds = Sample(row.ours.iter().map(|spoils| spoils.seeds as f64).collect());
+        let simulated = Sample(row.ours.iter().map(|s| seconds(s.simulated)).collect());
+        let cpu = Sample::cpu(&row.ours);
+        let numbers = match self.bases {
+            1 => format!(
+                "{:>5} {:>7.1} s {:>5.2} s",
+                seeds.mean(),
+                simulated.mean(),
+                cpu.mean()
+            ),
+            _ => format!(
+                "{:>6.1} {:>5} {:>8.1} {:>7.1} s {:>6.2} {:>5.2} s",
+                seeds.mean(),
+                seeds.p95(),
+                simulated.mean(),
+                simulated.p95(),
+                cpu.mean(),
+                cpu.p95()
+            ),
+        };
+        let uniform = match row.ratio() {
+            Some((ratio, bound)) => {
+                let mean = Sample::cpu(&row.uniform).mean();
+                let more = if bound { ">" } else { "" };
+                format!(" {mean:>7.2} s {:>7}", format!("{more}{ratio:.1}"))
+            }
+            None => String::new(),
+        };
+        let harm = match is_manifest(check) {
+            true => "manifest",
+            false => "latent",
+        };
+        let names = self.names(flaw.name(), workload.name, check.name());
+        let mut line = format!("{names} {numbers}{uniform}  {harm}{}", note(row));
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// The lines below the rows.
+    pub fn sum(&self, rows: &[Row<'_>]) -> Vec<String> {
+        let escaped = rows.iter().filter(|row| row.escaped()).count();
+        let mean = |row: &Row<'_>| {
+            Sample(row.ours.iter().map(|spoils| spoils.seeds as f64).collect()).mean()
+        };
+        let seeds = Sample(rows.iter().map(mean).collect());
+        let cpu: Duration = rows
+            .iter()
+            .flat_map(|row| row.ours.iter().chain(&row.uniform))
+            .map(|spoils| spoils.cpu)
+            .sum();
+        let caught = match escaped {
+            0 => "all convicted".to_owned(),
+            some => format!("{some} ESCAPED"),
+        };
+        let mut lines = vec![format!(
+            "{}: {caught}; seeds: median {:.1}, worst {:.1}; {:.1} s of CPU",
+            counted(rows.len() as u64, "row"),
+            seeds.median(),
+            seeds.worst(),
+            cpu.as_secs_f64(),
+        )];
+        if self.uniform {
+            let of = |rows: Vec<&Row<'_>>| {
+                let logs: Vec<f64> = rows
+                    .iter()
+                    .filter_map(|row| row.ratio())
+                    .map(|(ratio, _)| ratio.ln())
+                    .collect();
+                Sample(logs).mean().exp()
+            };
+            let manifest = rows.iter().filter(|row| is_manifest(row.hunt.check));
+            lines.push(format!(
+                "CPU to conviction, uniform against ours, geometric mean over the rows: {:.1} times; \
+                 over manifest convictions alone: {:.1} times",
+                of(rows.iter().collect()),
+                of(manifest.collect()),
+            ));
+        }
+        lines
+    }
+}
+
+/// What else there is to say of a row.
+fn note(row: &Row<'_>) -> String {
+    if let Some(defect) = row.ours.iter().find_map(|spoils| spoils.defect.as_ref()) {
+        return format!("  ESCAPED: the run is defective: {defect}");
+    }
+    let sooner = row.ours.iter().find_map(|spoils| spoils.sooner);
+    match (row.escaped(), sooner) {
+        (true, Some(other)) => format!("  ESCAPED, though {other} convicted"),
+        (true, None) => "  ESCAPED".to_owned(),
+        (false, Some(other)) => format!(", {other} sooner"),
+        (false, None) => String::new(),
+    }
+}
+
+fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / SECOND as f64
+}
+
+/// Figures of one kind.
+struct Sample(Vec<f64>);
+
+impl Sample {
+    fn cpu(spoils: &[Spoils]) -> Self {
+        Self(
+            spoils
+                .iter()
+                .map(|spoils| spoils.cpu.as_secs_f64())
+                .collect(),
+        )
+    }
+
+    /// 0 when there are none.
+    fn mean(&self) -> f64 {
+        match self.0.len() {
+            0 => 0.0,
+            n => self.0.iter().sum::<f64>() / n as f64,
+        }
+    }
+
+    fn p95(&self) -> f64 {
+        self.rank(0.95)
+    }
+
+    fn median(&self) -> f64 {
+        self.rank(0.5)
+    }
+
+    fn worst(&self) -> f64 {
+        self.rank(1.0)
+    }
+
+    /// The nearest rank; 0 when there are none.
+    fn rank(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let nth = (share * sorted.len() as f64).ceil() as usize;
+        sorted.get(nth.saturating_sub(1)).copied().unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{flaw::Flaw, hunt::Schedules, workload::Workload};
+    use deposed_checkers::verdict::Check;
+
+    fn spoils(seeds: u64, millis: u64, convicted: bool) -> Spoils {
+        Spoils {
+            convicted,
+            seeds,
+            cpu: Duration::from_millis(millis),
+            ..Spoils::default()
+        }
+    }
+
+    #[test]
+    fn ranks_are_the_nearest() {
+        let sample = Sample((1..=20).map(f64::from).collect());
+        assert_eq!(
+            (sample.median(), sample.p95(), sample.worst()),
+            (10.0, 19.0, 20.0)
+        );
+        assert_eq!(Sample(Vec::new()).p95(), 0.0);
+    }
+
+    #[test]
+    fn an_escape_is_told_and_makes_the_ratio_a_bound() {
+        let workload = Workload::named("w");
+        let hunt = Hunt {
+            flaw: Flaw::NoBarrier,
+            workload: &workload,
+            check: Check::ElectionBarrier,
+            schedules: Schedules::Workload,
+        };
+        let table = Table::new(&[hunt], 2, true);
+        let row = Row {
+            hunt,
+            ours: vec![spoils(1, 100, true), spoils(3, 300, true)],
+            uniform: vec![spoils(5, 1000, true), spoils(200, 3000, false)],
+        };
+        assert_eq!(row.ratio(), Some((10.0, true)));
+        assert!(!row.escaped());
+        assert!(
+            table.row(&row).contains(">10.0  latent"),
+            "{}",
+            table.row(&row)
+        );
+        let lost = Row {
+            ours: vec![spoils(200, 100, false)],
+            ..row
+        };
+        assert!(table.row(&lost).ends_with("ESCAPED"));
+        assert!(table.sum(&[lost])[0].contains("1 row: 1 ESCAPED"));
+    }
+}
