@@ -94,6 +94,10 @@ pub struct Traffic {
     /// How long a leader leads before it resigns; left out: as long as it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resign_every: Option<Nanos>,
+    /// A new leader works without having fenced, so that a run shows what the barrier is
+    /// for. `election-barrier` convicts it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_barrier: bool,
 }
 
 impl Traffic {
@@ -105,6 +109,7 @@ impl Traffic {
             write_every: ttl / 4,
             delete_one_in: 0,
             resign_every: None,
+            without_barrier: false,
         }
     }
 
