@@ -6,6 +6,7 @@ use crate::election_barrier::ElectionBarrier;
 use crate::failover::Failover;
 use crate::history::{Event, Header, Op};
 use crate::lease_linearizable::LeaseLinearizable;
+use crate::lock_delay::LockDelay;
 use crate::storage_safety::StorageSafety;
 use crate::token_monotonicity::TokenMonotonicity;
 use crate::verdict::{Check, Evidence, Verdict, Verdicts};
@@ -85,6 +86,7 @@ impl Judge {
                 Check::BeliefSafety => Box::new(BeliefSafety::new(header)),
                 Check::ElectionBarrier => Box::new(ElectionBarrier::new()),
                 Check::LeaseLinearizable => Box::new(LeaseLinearizable::new(header)),
+                Check::LockDelay => Box::new(LockDelay::new(header)),
                 Check::Failover => Box::new(Failover::new(header)),
                 Check::Conduct => Box::new(Conduct::new()),
             };

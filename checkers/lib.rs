@@ -52,6 +52,7 @@ pub mod history;
 pub mod judge;
 mod lease_linearizable;
 mod line;
+mod lock_delay;
 mod rates;
 pub mod reader;
 mod retries;
