@@ -384,6 +384,8 @@ pub struct Failure {
 
 /// The error kind of a write, delete or fence under an overtaken token.
 pub const STALE_TOKEN: &str = "stale-token";
+/// The error kind of a write whose idempotency key had been seen: the job was done already.
+pub const DUPLICATE: &str = "duplicate";
 
 impl Failure {
     /// A failure of this kind, with no further fields.
@@ -433,6 +435,8 @@ pub enum Observation {
     Fenced(Fenced),
     /// Storage refused.
     Refused(Refused),
+    /// Storage dropped a write whose job it had done.
+    Dropped(Dropped),
     /// Storage came back with what its disk held.
     StorageRecovered(StorageRecovered),
 }
@@ -454,6 +458,7 @@ impl Observation {
             Observation::Applied(_) => "applied",
             Observation::Fenced(_) => "fenced",
             Observation::Refused(_) => "refused",
+            Observation::Dropped(_) => "dropped",
         }
     }
 }
@@ -650,6 +655,19 @@ pub struct Refused {
     pub seq: Option<u64>,
     /// The highest token that had been seen.
     pub seen: Token,
+}
+
+/// A resource that goes by idempotency keys dropped a write: the job that its key names
+/// had been done, by an earlier try or by another leader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Which lease.
+    pub lease: Name,
+    /// The key.
+    pub key: Name,
+    /// The value that was not written.
+    #[serde(default)]
+    pub value: Value,
 }
 
 /// What storage found on its disk after a restart.

@@ -147,6 +147,7 @@ fn observation(f: &str, value: &str) -> Result<Option<Observation>, Problem> {
         }
         "fenced" => Observation::Fenced(typed(f, value)?),
         "refused" => Observation::Refused(typed(f, value)?),
+        "dropped" => Observation::Dropped(typed(f, value)?),
         _ => return Ok(None),
     };
     Ok(Some(seen))

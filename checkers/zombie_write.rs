@@ -1,7 +1,8 @@
 //! `zombie-write`: no write or delete of a deposed leader lands after its
 //! successor's first completed fence, read or write.
 //!
-//! Needs no tokens. An operation belongs to its process's latest grant (an acquire
+//! Needs no tokens, and a write or delete that carries none, to a resource that could not
+//! check it, is judged like any other. An operation belongs to its process's latest grant (an acquire
 //! answered ok) before its invoke. Of two grants the later is the one that the
 //! store recorded later, or, where it recorded none, the one whose acquire was
 //! sent after the other had been answered; of others nothing is claimed. Nor is it
@@ -212,7 +213,7 @@ impl ZombieWrite {
             );
             self.found_by_client = Some(evidence);
         }
-        if under(&grant, invoked.op.token()) {
+        if under(&grant, invoked.op.f(), invoked.op.token()) {
             let marks = self
                 .acknowledged
                 .entry(invoked.op.lease().clone())
@@ -304,7 +305,7 @@ impl ZombieWrite {
         if alone {
             let (invoke, abandoned) = (first.invoke, first.abandoned);
             if let Some(grant) = first.grant
-                && under(&grant, landing.2)
+                && under(&grant, landing.0, landing.2)
             {
                 marks.add(grant, event.index);
             }
@@ -318,10 +319,13 @@ impl ZombieWrite {
     }
 }
 
-/// Whether a call that carries this token is made under the grant: with the
-/// grant's token, or with none where there are none.
-fn under(grant: &Grant, token: Option<Token>) -> bool {
-    grant.token.is_none() || grant.token == token
+/// Whether a call that carries this token is made under the grant: with the grant's
+/// token, or with none where there are none. A write or delete without a token is made
+/// under it, too: some resources cannot check one. A read without a token may be an
+/// observer's.
+fn under(grant: &Grant, f: F, token: Option<Token>) -> bool {
+    let unchecked = token.is_none() && matches!(f, F::Write | F::Delete);
+    unchecked || grant.token.is_none() || grant.token == token
 }
 
 fn landing(op: &Op) -> Option<Landing> {

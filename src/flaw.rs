@@ -43,6 +43,8 @@ flaws! {
     BeliefIsAFlag = "belief-is-a-flag",
     /// The release is sent first, then the belief is dropped.
     ReleaseBeforeStepDown = "release-before-step-down",
+    /// The release is sent while the last write is in flight.
+    ReleaseBeforeDrain = "release-before-drain",
     /// The leader never fences.
     NoBarrier = "no-barrier",
     /// The leader fences after its first write.
@@ -71,6 +73,8 @@ flaws! {
     ReleasesAnything = "releases-anything",
     /// A retried acquire is a second acquire and is refused because of itself.
     AcquireTwice = "acquire-twice",
+    /// A restart of the store drops the lock-delay.
+    LockDelayForgotten = "lock-delay-forgotten",
     /// Storage checks no token.
     AcceptsAnything = "accepts-anything",
     /// A fence answers ok and records nothing.

@@ -183,14 +183,15 @@ fn cpu_time() -> Duration {
 }
 
 /// Whether what the check convicts of is harm done, and not only a rule broken that
-/// keeps harm away: two leaders, a stale write that landed, a token used twice, nobody
-/// who leads.
+/// keeps harm away: two leaders, a stale write that landed, an update lost, a token used
+/// twice, nobody who leads.
 pub fn is_manifest(check: Check) -> bool {
     match check {
         Check::TokenMonotonicity
         | Check::StorageSafety
         | Check::ZombieWrite
         | Check::BeliefSafety
+        | Check::RegisterLinearizable
         | Check::Failover => true,
         Check::WellFormed | Check::ElectionBarrier | Check::LeaseLinearizable | Check::Conduct => {
             false

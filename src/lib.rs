@@ -34,7 +34,8 @@
 //! - [`fault`]: what can go wrong, as data. [`nemesis`]: how schedules are drawn.
 //! - [`workload`], its [`cluster`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
 //! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
-//! - [`run`], [`campaign`] (many runs at once), [`report`], [`cli`].
+//! - [`run`], [`campaign`] (many runs at once), [`compare`] (the same seeds on several
+//!   configurations), [`report`], [`cli`].
 //!
 //! # Where to add
 //!
@@ -52,6 +53,7 @@ pub mod campaign;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod compare;
 pub mod disk;
 pub mod fault;
 pub mod flaw;

@@ -48,6 +48,15 @@ pub enum Mark {
     ShardsApart,
     /// A value was deleted.
     Deleted,
+    /// The store refused a candidate after an expiry, because of the lock-delay alone.
+    RefusedInLockDelay,
+    /// The same by a store that had come back since it granted the lease.
+    LockDelayOutlivedRestart,
+    /// An effect that no token could stop landed after its term had run out at the store,
+    /// and before anybody else was granted the lease.
+    LandedInLockDelay,
+    /// An effect was dropped: its idempotency key said that the job was done.
+    DuplicateDropped,
 }
 
 impl Mark {
@@ -72,6 +81,10 @@ impl Mark {
             Mark::OverlapBeyondTheBound => "two leaders believed at once, beyond the clocks' bound",
             Mark::ShardsApart => "different clients led different leases at once",
             Mark::Deleted => "a value was deleted",
+            Mark::RefusedInLockDelay => "a candidate was refused inside the lock-delay",
+            Mark::LockDelayOutlivedRestart => "a lock-delay outlived a restart of the store",
+            Mark::LandedInLockDelay => "a deposed leader's effect landed inside the lock-delay",
+            Mark::DuplicateDropped => "an effect was dropped by its idempotency key",
         }
     }
 }
@@ -142,6 +155,9 @@ struct Seer {
     worked: BTreeMap<Name, Token>,
     paused: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     recovered: BTreeMap<Name, Token>,
+    /// By lease: when its last term runs out on the store's clock, unless it was released,
+    /// and whether the store has come back since.
+    runs_out: BTreeMap<Name, (Nanos, bool)>,
 }
 
 impl Seer {
@@ -229,6 +245,8 @@ impl Seer {
             }
             Observation::Granted(granted) => {
                 self.grants_are_recorded = true;
+                let end = granted.clock.saturating_add(granted.ttl);
+                self.runs_out.insert(granted.lease.clone(), (end, false));
                 let offset = i128::from(granted.clock) - i128::from(event.time);
                 let first = *self.store_offset.get_or_insert(offset);
                 if (offset - first).unsigned_abs() >= 1_000_000 {
@@ -242,6 +260,7 @@ impl Seer {
                 }
             }
             Observation::Released(released) => {
+                self.runs_out.remove(&released.lease);
                 if let Some((_, is_released)) = self.holders.get_mut(&released.lease) {
                     *is_released = true;
                 }
@@ -253,8 +272,16 @@ impl Seer {
                     .filter(|(_, lease)| lease.holder.is_some());
                 let owned = owned.map(|(name, lease)| (name.clone(), lease.counter));
                 self.recovered = owned.collect();
+                let ends = recovered.leases.iter().filter_map(|(name, lease)| {
+                    let end = recovered.clock.saturating_add(lease.ttl?);
+                    lease.holder.as_ref().map(|_| (name.clone(), (end, true)))
+                });
+                self.runs_out = ends.collect();
             }
             Observation::Renewed(renewed) => {
+                if let Some((end, _)) = self.runs_out.get_mut(&renewed.lease) {
+                    *end = (*end).max(renewed.clock.saturating_add(renewed.ttl));
+                }
                 let before = self.recovered.get(&renewed.lease);
                 if before.is_some_and(|before| Some(*before) == renewed.token) {
                     self.marks.insert(Mark::RenewedAcrossStoreRestart);
@@ -266,7 +293,24 @@ impl Seer {
             {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);
             }
+            Observation::Denied(denied) if denied.f == F::Acquire && denied.error.kind == "held" => {
+                if let Some((end, restarted)) = self.runs_out.get(&denied.lease)
+                    && denied.clock >= *end
+                {
+                    self.marks.insert(match restarted {
+                        true => Mark::LockDelayOutlivedRestart,
+                        false => Mark::RefusedInLockDelay,
+                    });
+                }
+            }
+            Observation::Dropped(_) => drop(self.marks.insert(Mark::DuplicateDropped)),
             Observation::Applied(applied) => {
+                if let Some((end, _)) = self.runs_out.get(&applied.lease)
+                    && applied.token.is_none()
+                    && i128::from(event.time) + self.store_offset.unwrap_or(0) >= i128::from(*end)
+                {
+                    self.marks.insert(Mark::LandedInLockDelay);
+                }
                 self.barrier.remove(&applied.lease);
                 if let Some(token) = applied.token {
                     self.worked.insert(applied.lease.clone(), token);

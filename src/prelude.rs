@@ -7,6 +7,7 @@ pub use deposed_checkers::{
 
 pub use crate::{
     cluster::{Cluster, StorageKind},
+    compare::Arm,
     fault::{Fault, Moment, Target},
     flaw::Flaw,
     lease::LeaseConfig,

@@ -16,7 +16,7 @@ use crate::{
         Node,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        lease_server, storage_server,
+        effect_leader, effect_server, lease_server, storage_server,
     },
     workload::Traffic,
 };
@@ -108,7 +108,10 @@ impl System for Deposed {
     }
 
     fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(storage_server::run(node, setup.planted))
+        match setup.storage {
+            StorageKind::Effects { keys } => Box::pin(effect_server::run(node, keys)),
+            _ => Box::pin(storage_server::run(node, setup.planted)),
+        }
     }
 
     fn client(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
@@ -131,7 +134,12 @@ impl System for Deposed {
                     traffic: setup.traffic.clone(),
                     planted: setup.planted,
                 };
-                node.spawn(leader::run(node.clone(), candidacy, work));
+                match setup.storage {
+                    StorageKind::Effects { .. } => {
+                        node.spawn(effect_leader::run(node.clone(), candidacy, work));
+                    }
+                    _ => node.spawn(leader::run(node.clone(), candidacy, work)),
+                }
             }
             std::future::pending().await
         })

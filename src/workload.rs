@@ -7,7 +7,7 @@ use deposed_checkers::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{cluster::Cluster, flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis};
+use crate::{cluster::Cluster, compare::Arm, flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis};
 
 /// One millisecond, in ns.
 pub const MS: Nanos = 1_000_000;
@@ -44,6 +44,8 @@ pub struct Workload {
     pub must_see: Vec<Mark>,
     /// Planted flaws that it must convict, and by which check.
     pub catches: Vec<(Flaw, Check)>,
+    /// What `deposed compare` puts side by side over its seeds.
+    pub compares: Vec<Arm>,
 }
 
 impl Workload {
@@ -64,6 +66,7 @@ impl Workload {
             seeds: 20,
             must_see: Vec::new(),
             catches: Vec::new(),
+            compares: Vec::new(),
             lease,
         }
     }
@@ -94,6 +97,10 @@ pub struct Traffic {
     /// How long a leader leads before it resigns; left out: as long as it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resign_every: Option<Nanos>,
+    /// A new leader works without having fenced, so that a run shows what the barrier is
+    /// for. `election-barrier` convicts it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_barrier: bool,
 }
 
 impl Traffic {
@@ -105,6 +112,7 @@ impl Traffic {
             write_every: ttl / 4,
             delete_one_in: 0,
             resign_every: None,
+            without_barrier: false,
         }
     }
 

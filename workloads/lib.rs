@@ -46,6 +46,8 @@ workloads![
     fence_unavailable,
     resign,
     store_restart,
+    lock_delay,
+    unfenced_effect,
     many_leases,
     chaos,
 ];

@@ -35,6 +35,7 @@ pub fn workload() -> Workload {
         catches: vec![
             (Flaw::ReleaseBeforeStepDown, Check::BeliefSafety),
             (Flaw::ReleaseBeforeStepDown, Check::Conduct),
+            (Flaw::ReleaseBeforeDrain, Check::Conduct),
             (Flaw::ReleaseResetsCounter, Check::TokenMonotonicity),
             (Flaw::SameTokenAgain, Check::BeliefSafety),
             (Flaw::ReleasesAnything, Check::LeaseLinearizable),

@@ -8,6 +8,12 @@ use deposed::prelude::*;
 pub fn workload() -> Workload {
     let writing = [Moment::invoking(F::Write)];
     let elected = [Moment::done(F::Fence)];
+    let fenced = Arm {
+        name: "highest-seen",
+        storage: StorageKind::Fenced,
+        without_barrier: false,
+        lock_delay: 0,
+    };
     Workload {
         story: "a deposed leader's write arrives between the new leader's fence and first write",
         nemesis: Nemesis::dense(
@@ -37,6 +43,14 @@ pub fn workload() -> Workload {
             (Flaw::FenceIsANoOp, Check::StorageSafety),
             (Flaw::NoBarrier, Check::ElectionBarrier),
             (Flaw::BarrierAfterWrite, Check::ElectionBarrier),
+        ],
+        compares: vec![
+            fenced,
+            Arm {
+                name: "highest-seen without barrier",
+                without_barrier: true,
+                ..fenced
+            },
         ],
         ..Workload::named("write-before-fence")
     }

@@ -213,6 +213,9 @@ fn observation() -> impl Strategy<Value = Observation> {
                 seen,
             })
         }),
+        (name(), name(), value()).prop_map(|(lease, key, value)| {
+            Observation::Dropped(Dropped { lease, key, value })
+        }),
         btree_map(name(), number(), 0..3)
             .prop_map(|highest| { Observation::StorageRecovered(StorageRecovered { highest }) }),
     ]

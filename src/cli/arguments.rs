@@ -31,6 +31,12 @@ A history holds all that its run needs. Exit code 0: identical, whatever the ver
 1: it differs; 2: it cannot be run. A header alone, on one line, is run and judged: \
 0 valid, 1 violated.")]
     Replay(ReplayArgs),
+    /// Run the same seeds on several configurations, and count what deposed leaders did
+    #[command(after_help = "\
+Other storages, no barrier, a lock-delay, idempotency keys: each is a row, and each row \
+has the same faults. Exit code 0: counted, whatever the counts; 1: a run went wrong, or a \
+check was violated in the workload's own configuration; 2: bad usage; 130: interrupted.")]
+    Compare(CompareArgs),
     /// Judge recorded histories, ours or yours
     #[command(after_help = EXIT_CODES)]
     Check(CheckArgs),
@@ -116,6 +122,21 @@ pub(super) struct FlawsArgs {
 pub(super) enum Against {
     /// 1 to 12 faults a minute, at any time, of any length, none aimed
     Uniform,
+}
+
+#[derive(Args)]
+pub(super) struct CompareArgs {
+    /// Which workloads; all that compare anything when none is named
+    pub(super) workloads: Vec<String>,
+    /// Run seeds 0 to N-1 [default: as many as the workload says]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) seeds: Option<NonZero<u64>>,
+    /// How many seeds run at a time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZero<u64>>,
+    /// Print one JSON object a workload
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Args)]

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod check;
+mod compare;
 mod flaws;
 mod list;
 mod names;
@@ -109,7 +110,7 @@ pub fn main(suite: Suite) -> ExitCode {
     };
     let exit = match parse(std::env::args_os(), &mut console) {
         Ok(command) => {
-            if let Command::Run(_) | Command::Flaws(_) = command {
+            if let Command::Run(_) | Command::Compare(_) | Command::Flaws(_) = command {
                 stop_at_ctrl_c(&mut console);
             }
             execute(&suite, command, &mut console)
@@ -206,6 +207,7 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
         Command::Run(args) => (Exit::Unknown, run::run(suite, &args, console)),
         Command::Flaws(args) => (Exit::Unknown, flaws::flaws(suite, &args, console)),
         Command::Replay(args) => (Exit::Unknown, replay::replay(suite, &args, console)),
+        Command::Compare(args) => (Exit::Unknown, compare::compare(suite, &args, console)),
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),
         Command::List => (Exit::Valid, list::list(suite, console)),

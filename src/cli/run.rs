@@ -58,7 +58,7 @@ pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> R
 }
 
 /// The workloads named, each once; all when none is.
-fn chosen<'s>(suite: &'s Suite, names: &[String]) -> Result<Vec<&'s Workload>, Halt> {
+pub(super) fn chosen<'s>(suite: &'s Suite, names: &[String]) -> Result<Vec<&'s Workload>, Halt> {
     if names.is_empty() {
         return Ok(suite.workloads.iter().collect());
     }
@@ -80,7 +80,7 @@ fn seeds(args: &RunArgs, workload: &Workload) -> RangeInclusive<u64> {
     }
 }
 
-fn total(plan: &Plan<'_>) -> u64 {
+pub(super) fn total(plan: &Plan<'_>) -> u64 {
     let lengths = plan
         .iter()
         .map(|(_, seeds)| (seeds.end() - seeds.start()).saturating_add(1));

@@ -352,6 +352,19 @@ impl LeaseClient {
         }
     }
 
+    /// The work in hand is over, but something that it set off may land yet, where no
+    /// token can stop it: the lease is not given back. It runs out at the store, and the
+    /// lock-delay follows.
+    pub fn leave_to_expire(&mut self, now: Nanos) {
+        if let State::Leaving(leaving) = &self.state
+            && leaving.release.is_none()
+        {
+            self.state = State::Idle {
+                until: self.others_turn(now),
+            };
+        }
+    }
+
     /// Storage has called `token` stale. If it is the current term's, there is a
     /// newer leader: the belief ends at once and the token is never led with again.
     /// While a resigned term's work is still in hand the term stays until it is drained.

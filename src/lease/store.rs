@@ -103,11 +103,18 @@ impl LeaseStore {
         records: BTreeMap<Name, LeaseRecord>,
         now: Nanos,
     ) -> Self {
-        let revive = |record: LeaseRecord| Lease {
-            counter: record.counter,
-            owner: record
-                .owner
-                .map(|owner| Owner::armed(owner, record.released, now)),
+        let revive = |mut record: LeaseRecord| {
+            if let Some(owner) = &mut record.owner
+                && planted.has(Flaw::LockDelayForgotten)
+            {
+                owner.lock_delay = 0;
+            }
+            Lease {
+                counter: record.counter,
+                owner: record
+                    .owner
+                    .map(|owner| Owner::armed(owner, record.released, now)),
+            }
         };
         let leases = records
             .into_iter()

@@ -57,7 +57,8 @@ impl Choice {
     }
 }
 
-/// Every kind of frame that our own system sends: requests, then replies.
+/// Every kind of frame that our own system sends where storage checks tokens: requests,
+/// then replies. Where it cannot, `effect` and `effect-reply` take the place of `write`'s.
 pub const FRAMES: [&str; 14] = [
     "acquire",
     "renew",

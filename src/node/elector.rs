@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::Node;
 use crate::{
     clock::Clock,
-    flaw::Planted,
+    flaw::{Flaw, Planted},
     lease::{LeaseClient, LeaseConfig},
 };
 
@@ -39,7 +39,9 @@ pub fn campaign(
         state: Mutex::new(State {
             client: LeaseClient::new(config.clone(), node.now(), planted),
             work_in_hand: 0,
+            unsettled: None,
             resigning: None,
+            planted,
         }),
         poke: Notify::new(),
         won: Notify::new(),
@@ -62,8 +64,11 @@ struct Shared {
 struct State {
     client: LeaseClient,
     work_in_hand: u32,
+    /// The last term of which something may land yet, though no work is in hand.
+    unsettled: Option<Token>,
     /// The term that was resigned and is not drained yet.
     resigning: Option<Token>,
+    planted: Planted,
 }
 
 impl Shared {
@@ -165,6 +170,7 @@ impl Leadership {
         state.work_in_hand += 1;
         Some(WorkInHand {
             shared: self.shared.clone(),
+            token: self.token,
         })
     }
 
@@ -199,6 +205,16 @@ impl Leadership {
 /// A piece of work under a term, until dropped. See [`Leadership::begin_work`].
 pub struct WorkInHand {
     shared: Arc<Shared>,
+    token: Token,
+}
+
+impl WorkInHand {
+    /// What was sent was not answered, and may be done yet by somebody who checks no
+    /// token. Its term is not given back: a resigned lease is free at once, and the
+    /// lock-delay follows only one that ran out.
+    pub fn unsettled(&self) {
+        self.shared.state().unsettled = Some(self.token);
+    }
 }
 
 impl Drop for WorkInHand {
@@ -212,9 +228,14 @@ impl Drop for WorkInHand {
     }
 }
 
-/// Lets the release go once a resigning leader has nothing in hand.
+/// Lets the release go once a resigning leader has nothing in hand; or the lease run out,
+/// where something of the term may land yet.
 fn drain(state: &mut State, now: Nanos) {
-    if state.work_in_hand == 0 && state.resigning.take().is_some() {
-        state.client.drained(now);
+    let drained = state.work_in_hand == 0 || state.planted.has(Flaw::ReleaseBeforeDrain);
+    if drained && let Some(token) = state.resigning.take() {
+        match state.unsettled == Some(token) {
+            true => state.client.leave_to_expire(now),
+            false => state.client.drained(now),
+        }
     }
 }

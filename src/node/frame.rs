@@ -62,6 +62,15 @@ pub enum Request {
     },
     /// To storage: read.
     Read { id: u64, lease: Name, key: Name },
+    /// To a resource that cannot check tokens: do this, unless you go by idempotency
+    /// keys and have seen this one.
+    Effect {
+        id: u64,
+        lease: Name,
+        to: Name,
+        key: Name,
+        value: Name,
+    },
 }
 
 /// What a server answers.
@@ -89,6 +98,8 @@ pub enum Reply {
         id: u64,
         answer: Outcome<Option<Name>>,
     },
+    /// The answer of a resource that cannot check tokens.
+    EffectReply { id: u64, answer: Outcome<()> },
     /// The connection is about to be closed, and why.
     Error { error: Failure },
 }
@@ -122,7 +133,8 @@ impl Request {
             | Request::Fence { id, .. }
             | Request::Write { id, .. }
             | Request::Delete { id, .. }
-            | Request::Read { id, .. } => id,
+            | Request::Read { id, .. }
+            | Request::Effect { id, .. } => id,
         }
     }
 }
@@ -137,7 +149,8 @@ impl Reply {
             | Reply::FenceReply { id, .. }
             | Reply::WriteReply { id, .. }
             | Reply::DeleteReply { id, .. }
-            | Reply::ReadReply { id, .. } => Some(id),
+            | Reply::ReadReply { id, .. }
+            | Reply::EffectReply { id, .. } => Some(id),
             Reply::Error { .. } => None,
         }
     }

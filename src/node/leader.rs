@@ -84,7 +84,8 @@ impl Term<'_> {
         if planted.has(Flaw::BarrierAfterWrite) {
             self.read_modify_write().await;
         }
-        if !planted.has(Flaw::NoBarrier) && !self.fence().await {
+        let barrier = !self.leader.work.traffic.without_barrier && !planted.has(Flaw::NoBarrier);
+        if barrier && !self.fence().await {
             return;
         }
         while self.leadership.is_leader() {

@@ -5,6 +5,8 @@
 //! same code runs in a simulated world and in service, and a run is repeatable to
 //! the byte.
 
+pub mod effect_leader;
+pub mod effect_server;
 pub mod elector;
 pub mod flag;
 pub mod frame;

@@ -122,7 +122,8 @@ pub fn outcome(reply: Reply) -> Option<Outcome<()>> {
     match reply {
         Reply::FenceReply { answer, .. }
         | Reply::WriteReply { answer, .. }
-        | Reply::DeleteReply { answer, .. } => Some(answer),
+        | Reply::DeleteReply { answer, .. }
+        | Reply::EffectReply { answer, .. } => Some(answer),
         _ => None,
     }
 }

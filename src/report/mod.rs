@@ -1,6 +1,7 @@
 //! Reports: what people read.
 
 pub mod campaign;
+pub mod comparison;
 pub mod failure;
 pub mod hunt;
 pub mod shelf;

@@ -151,6 +151,12 @@ pub(super) fn observation(observation: &Observation) -> String {
             refused.seen,
             on(&refused.lease)
         ),
+        Observation::Dropped(dropped) => format!(
+            "dropped write {}={}, its job was done{}",
+            dropped.key,
+            plain(&dropped.value),
+            on(&dropped.lease)
+        ),
         Observation::StorageRecovered(recovered) => {
             let seen = recovered.highest.iter();
             found(seen.map(|(lease, token)| format!("{lease} had seen {token}")))

@@ -131,6 +131,16 @@ impl Header {
     fn can_store(&self) -> Result<(), HeaderError> {
         match self.cluster.storage {
             StorageKind::Fenced => Ok(()),
+            StorageKind::Effects { .. } if self.traffic.delete_one_in > 0 => {
+                let what = "what was done cannot be deleted; its traffic's 'delete_one_in' must be 0";
+                Err(HeaderError::Storage(what.to_owned()))
+            }
+            StorageKind::Effects { .. } if self.traffic.without_barrier => {
+                let what = "a resource that cannot fence has no barrier to leave out; take \
+                            'without_barrier' out of its traffic";
+                Err(HeaderError::Storage(what.to_owned()))
+            }
+            StorageKind::Effects { .. } => Ok(()),
             kind => Err(HeaderError::Storage(format!("{kind:?}"))),
         }
     }
@@ -197,7 +207,7 @@ mod tests {
         };
         assert_eq!(header.can_inject(&rate(1_000_000)), Ok(()));
         assert!(header.can_inject(&rate(0)).is_err());
-        let spoilt: [(Spoil, &str); 14] = [
+        let spoilt: [(Spoil, &str); 16] = [
             (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "ttl of"),
             (
                 |h| {
@@ -223,6 +233,20 @@ mod tests {
             ),
             (|h| h.cluster.clients = 0, "0 clients"),
             (|h| h.cluster.clients = 27, "27 clients"),
+            (
+                |h| {
+                    h.cluster.storage = StorageKind::Effects { keys: true };
+                    h.traffic.delete_one_in = 2;
+                },
+                "'delete_one_in'",
+            ),
+            (
+                |h| {
+                    h.cluster.storage = StorageKind::Effects { keys: false };
+                    h.traffic.without_barrier = true;
+                },
+                "'without_barrier'",
+            ),
             (|h| h.traffic.leases = 0, "0 leases"),
             (|h| h.traffic.leases = u32::MAX, "4294967295 leases"),
             (|h| h.chaos = u64::MAX, "longer than an hour"),

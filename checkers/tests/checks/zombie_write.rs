@@ -29,6 +29,20 @@ fn a_deposed_leaders_write_does_not_follow_its_successors() {
         .convicts(ZombieWrite, "by a", &[1, 3, 5, 6, 7]);
 }
 
+/// A resource that cannot check tokens is sent none, though leases have them. What is
+/// read without one may be an observer's, and marks nobody's term.
+#[test]
+fn a_write_without_a_token_is_judged_like_any_other() {
+    two_terms(true)
+        .writes("b", None)
+        .writes("a", None)
+        .convicts(ZombieWrite, "a write by a, deposed since", &[1, 3, 5, 6, 7]);
+    two_terms(true)
+        .ok("b", read(None))
+        .writes("a", None)
+        .passes(ZombieWrite);
+}
+
 #[test]
 fn what_was_sent_before_may_have_landed_before() {
     two_terms(false)

@@ -410,7 +410,9 @@ mod tests {
             state: Mutex::new(State {
                 client,
                 work_in_hand: 0,
+                unsettled: None,
                 resigning: None,
+                planted: Planted::NONE,
             }),
             poke: Notify::new(),
             won: Notify::new(),

@@ -1,0 +1,108 @@
+//! The server of a resource that cannot check tokens: an [`EffectRelay`] behind a
+//! network, on a durable disk.
+//!
+//! After a restart it records nothing: a `recovered` says which tokens were found, and it
+//! knows of none.
+
+use std::{collections::BTreeMap, io};
+
+use deposed_checkers::history::{Applied, DUPLICATE, Dropped, F, Failure, Name, Observation};
+use serde_json::Value;
+
+use super::{
+    Node,
+    frame::{Outcome, Reply, Request},
+    server::{Service, serve},
+};
+use crate::{
+    disk::{commit_json, records_json},
+    net::LocalFuture,
+    storage::{EffectRelay, OutboxRecord, Performed},
+};
+
+/// Runs the resource of this node until it cannot go on; whether it goes by idempotency
+/// keys.
+pub async fn run(node: Node, keys: bool) {
+    match recover(&node, keys).await {
+        Ok(relay) => serve(node.clone(), EffectServer { node, relay }).await,
+        Err(error) => tracing::error!(target: "deposed", "the relay does not start: {error}"),
+    }
+}
+
+async fn recover(node: &Node, keys: bool) -> io::Result<EffectRelay> {
+    let records = records_json::<OutboxRecord>(node.disk()).await?;
+    let records: BTreeMap<Name, OutboxRecord> = records
+        .into_iter()
+        .map(|(lease, record)| (Name::from(lease), record))
+        .collect();
+    Ok(EffectRelay::recover(keys, records))
+}
+
+struct EffectServer {
+    node: Node,
+    relay: EffectRelay,
+}
+
+impl Service for EffectServer {
+    fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
+        Box::pin(async move {
+            Ok(Some(match request {
+                Request::Effect {
+                    id,
+                    lease,
+                    to,
+                    key,
+                    value,
+                } => Reply::EffectReply {
+                    id,
+                    answer: self.perform(lease, to, key, value).await?,
+                },
+                Request::Read { id, lease, key } => {
+                    let answer = Outcome::Ok(self.relay.last(&lease, &key).cloned());
+                    Reply::ReadReply { id, answer }
+                }
+                _ => return Ok(None),
+            }))
+        })
+    }
+}
+
+impl EffectServer {
+    async fn perform(
+        &mut self,
+        lease: Name,
+        to: Name,
+        key: Name,
+        value: Name,
+    ) -> io::Result<Outcome<()>> {
+        match self.relay.perform(&lease, &to, &key, value.clone()) {
+            Performed::Now => {
+                if let Some(record) = self.relay.record(&lease) {
+                    commit_json(self.node.disk(), &lease, record).await?;
+                }
+                self.node.observe(Observation::Applied(Applied {
+                    f: F::Write,
+                    lease,
+                    token: None,
+                    seq: None,
+                    key: to,
+                    value: Some(Value::from(value.as_str())),
+                }));
+                Ok(Outcome::Ok(()))
+            }
+            Performed::Before => Ok(Outcome::Ok(())),
+            Performed::ByAnother => {
+                self.node.observe(Observation::Dropped(Dropped {
+                    lease,
+                    key: to,
+                    value: Value::from(value.as_str()),
+                }));
+                Ok(Outcome::Refused {
+                    error: Failure::new(DUPLICATE),
+                    perhaps_done: false,
+                    retry_after: None,
+                })
+            }
+        }
+    }
+}
