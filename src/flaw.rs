@@ -41,6 +41,14 @@ flaws! {
     NoDriftMargin = "no-drift-margin",
     /// `is_leader()` reads a flag, not the clock.
     BeliefIsAFlag = "belief-is-a-flag",
+    /// The lease is counted on the run clock, which stands still in suspend.
+    ClockStopsInSuspend = "clock-stops-in-suspend",
+    /// The store's absolute time of expiry is compared with the client's own wall clock.
+    WallClockExpiry = "wall-clock-expiry",
+    /// A renewal's answer that comes late or out of order extends the belief from now on.
+    LateRenewExtends = "late-renew-extends",
+    /// The leader steps down only after the blocked renewal's call has returned.
+    RenewCallOutlivesLease = "renew-call-outlives-lease",
     /// The release is sent first, then the belief is dropped.
     ReleaseBeforeStepDown = "release-before-step-down",
     /// The leader never fences.
@@ -71,6 +79,8 @@ flaws! {
     ReleasesAnything = "releases-anything",
     /// A retried acquire is a second acquire and is refused because of itself.
     AcquireTwice = "acquire-twice",
+    /// Leases are counted on the store's wall clock: a step of it ends them.
+    WallClockStore = "wall-clock-store",
     /// Storage checks no token.
     AcceptsAnything = "accepts-anything",
     /// A fence answers ok and records nothing.
