@@ -2,8 +2,11 @@
 //!
 //! Lease code compares *durations* on one monotonic clock that counts through
 //! suspend (Linux's `CLOCK_BOOTTIME`), so a clock's offset does not matter and its
-//! rate matters only within the configured bound. The wall clock is there for
-//! systems that (wrongly) use it: it steps.
+//! rate matters only within the configured bound. The wall clock and the run clock are
+//! there for systems that (wrongly) use them ([`unfit`]): the one steps, the other
+//! stands still in suspend.
+
+pub mod unfit;
 
 use std::{
     future::Future,
@@ -26,6 +29,16 @@ pub trait Clock: Send + Sync {
     /// The wall clock, ns since some epoch: it may step either way. Nothing in a
     /// correct lease protocol reads it.
     fn wall(&self) -> Nanos;
+
+    /// The run clock, ns: monotonic, stands still in suspend, as what `Instant` reads on
+    /// Linux (`CLOCK_MONOTONIC`). Nothing in a correct lease protocol reads it.
+    fn run_clock(&self) -> Nanos;
+
+    /// The true time at which [`Clock::run_clock`] will read `run`, at its present rate:
+    /// [`Nanos::MAX`] while it stands still.
+    fn true_time_of_run(&self, run: Nanos) -> Nanos {
+        self.true_time_of(moved(self.now(), self.run_clock(), run))
+    }
 
     /// The true time (ns since the start of the run) at which [`Clock::now`] will
     /// read `local`, at the clock's present rate, rounded up: `now() < local` holds
@@ -99,6 +112,12 @@ impl Drift {
     }
 }
 
+/// What a clock that reads `now` will read when another, which reads `other` now, reads
+/// `then`.
+fn moved(now: Nanos, other: Nanos, then: Nanos) -> Nanos {
+    clamp(i128::from(now) + i128::from(then) - i128::from(other))
+}
+
 fn clamp(ns: i128) -> Nanos {
     Nanos::try_from(ns.max(0)).unwrap_or(Nanos::MAX)
 }
@@ -115,6 +134,24 @@ pub struct DriftingClock {
 struct DriftState {
     drift: Drift,
     wall_step: i128,
+    sleep: Sleep,
+}
+
+/// How a machine has been suspended, on its boot clock.
+#[derive(Clone, Copy, Default)]
+struct Sleep {
+    /// In all the times that are over.
+    slept: Nanos,
+    /// How many suspends keep it asleep now.
+    suspends: u32,
+    since: Nanos,
+}
+
+impl Sleep {
+    fn run_clock(self, boot: Nanos) -> Nanos {
+        let until = if self.suspends > 0 { self.since } else { boot };
+        until.saturating_sub(self.slept)
+    }
 }
 
 impl DriftingClock {
@@ -123,6 +160,7 @@ impl DriftingClock {
         let state = DriftState {
             drift,
             wall_step: 0,
+            sleep: Sleep::default(),
         };
         Self {
             source,
@@ -141,6 +179,34 @@ impl DriftingClock {
     /// Steps the wall clock; the boot clock does not notice.
     pub fn step_wall(&self, by: i64) {
         self.change(|state| state.wall_step += i128::from(by));
+    }
+
+    /// Suspends the machine, once more if it is: its run clock stands still.
+    pub fn suspend(&self) {
+        let boot = self.now();
+        self.change(|state| {
+            if state.sleep.suspends == 0 {
+                state.sleep.since = boot;
+            }
+            state.sleep.suspends += 1;
+        });
+    }
+
+    /// Takes one [`DriftingClock::suspend`] back; after the last the run clock goes on.
+    pub fn wake(&self) {
+        let boot = self.now();
+        self.change(|state| {
+            let sleep = &mut state.sleep;
+            if sleep.suspends == 1 {
+                sleep.slept += boot.saturating_sub(sleep.since);
+            }
+            sleep.suspends = sleep.suspends.saturating_sub(1);
+        });
+    }
+
+    /// Whether the machine is suspended.
+    pub fn suspended(&self) -> bool {
+        self.read().sleep.suspends > 0
     }
 
     /// The reading at a given true time, at the present rate.
@@ -172,8 +238,22 @@ impl Clock for DriftingClock {
         clamp(i128::from(state.drift.local_at(self.source.true_now())) + state.wall_step)
     }
 
+    fn run_clock(&self) -> Nanos {
+        let state = self.read();
+        let boot = state.drift.local_at(self.source.true_now());
+        state.sleep.run_clock(boot)
+    }
+
     fn true_time_of(&self, local: Nanos) -> Nanos {
         self.read().drift.true_at(local)
+    }
+
+    fn true_time_of_run(&self, run: Nanos) -> Nanos {
+        let DriftState { drift, sleep, .. } = self.read();
+        match sleep.suspends {
+            0 => drift.true_at(run.saturating_add(sleep.slept)),
+            _ => Nanos::MAX,
+        }
     }
 
     fn sleep_until(&self, local: Nanos) -> BoxFuture<()> {
@@ -236,6 +316,10 @@ impl Clock for ManualClock {
         self.true_now()
     }
 
+    fn run_clock(&self) -> Nanos {
+        self.true_now()
+    }
+
     fn true_time_of(&self, local: Nanos) -> Nanos {
         local
     }
@@ -285,6 +369,10 @@ impl Clock for BootClock {
 
     fn wall(&self) -> Nanos {
         read(rustix::time::ClockId::Realtime)
+    }
+
+    fn run_clock(&self) -> Nanos {
+        read(rustix::time::ClockId::Monotonic)
     }
 
     fn true_time_of(&self, local: Nanos) -> Nanos {

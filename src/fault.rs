@@ -4,6 +4,8 @@
 //!
 //! A new fault is a variant of [`Fault`] here and an arm in `world/inject.rs`.
 
+pub(crate) mod reading;
+
 use deposed_checkers::history::{F, Kind, Name, Nanos, RatePpb};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub type Schedule = Vec<Injection>;
 
 /// One entry of a schedule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Injection {
     /// When.
     pub when: Trigger,
@@ -34,6 +36,18 @@ pub enum Trigger {
         moment: Moment,
         /// Which of its occurrences, from 1.
         nth: u32,
+        /// How long after it.
+        #[serde(default)]
+        plus: Nanos,
+    },
+    /// On the next such event from a true time on: it cannot miss its moment while there
+    /// is one, as the nth of a whole run can.
+    Next {
+        /// The event.
+        #[serde(flatten)]
+        moment: Moment,
+        /// The true time, ns since the start of the run.
+        after: Nanos,
         /// How long after it.
         #[serde(default)]
         plus: Nanos,
@@ -106,13 +120,17 @@ pub enum Target {
     Store,
     /// The storage server.
     Storage,
+    /// The lease server and the storage servers.
+    Servers,
+    /// A node, drawn.
+    AnyNode,
     /// Every node.
     Everyone,
 }
 
 /// What goes wrong. Lengths are ns of true time; `for` in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case")]
+#[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "a, b, from, to, target, length: what they say")]
 pub enum Fault {
     /// No message passes between `a` and `b`; what is in flight is lost.
@@ -135,6 +153,16 @@ pub enum Fault {
         #[serde(rename = "for")]
         length: Nanos,
     },
+    /// All nodes are split in two drawn halves, and no message passes between them.
+    Halves {
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// One drawn node sees all others, who are split in two drawn halves.
+    Bridge {
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
     /// Messages between `a` and `b` wait, then all arrive at once.
     Hold {
         a: Target,
@@ -148,6 +176,17 @@ pub enum Fault {
         b: Target,
         min: Nanos,
         max: Nanos,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// Each frame between `a` and `b` is lost with the one probability, or arrives up to
+    /// `by` late with the other; both in parts per billion.
+    Flaky {
+        a: Target,
+        b: Target,
+        lose_ppb: u32,
+        delay_ppb: u32,
+        by: Nanos,
         #[serde(rename = "for")]
         length: Nanos,
     },
@@ -177,6 +216,21 @@ pub enum Fault {
     /// The process stops; its clocks run on.
     Pause {
         target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The machine is suspended: its processes and its run clock stop, its boot clock
+    /// runs on.
+    Suspend {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The process gets one tick (1 ms) in `one_in`, and stands still in between, also
+    /// after a restart; its clocks run on.
+    Starve {
+        target: Target,
+        one_in: u32,
         #[serde(rename = "for")]
         length: Nanos,
     },
@@ -218,13 +272,17 @@ impl Fault {
         match *self {
             Fault::Partition { a, b, .. }
             | Fault::Hold { a, b, .. }
-            | Fault::Latency { a, b, .. } => vec![a, b],
+            | Fault::Latency { a, b, .. }
+            | Fault::Flaky { a, b, .. } => vec![a, b],
+            Fault::Halves { .. } | Fault::Bridge { .. } => vec![Target::Everyone],
             Fault::PartitionOneway { from, to, .. }
             | Fault::Lose { from, to, .. }
             | Fault::Delay { from, to, .. }
             | Fault::Duplicate { from, to, .. } => vec![from, to],
             Fault::Isolate { target, .. }
             | Fault::Pause { target, .. }
+            | Fault::Suspend { target, .. }
+            | Fault::Starve { target, .. }
             | Fault::GcPause { target, .. }
             | Fault::Crash { target, .. }
             | Fault::PowerLoss { target, .. }
@@ -239,12 +297,17 @@ impl Fault {
             Fault::Partition { .. } => "partition",
             Fault::PartitionOneway { .. } => "partition-oneway",
             Fault::Isolate { .. } => "isolate",
+            Fault::Halves { .. } => "halves",
+            Fault::Bridge { .. } => "bridge",
             Fault::Hold { .. } => "hold",
             Fault::Latency { .. } => "latency",
+            Fault::Flaky { .. } => "flaky",
             Fault::Lose { .. } => "lose",
             Fault::Delay { .. } => "delay",
             Fault::Duplicate { .. } => "duplicate",
             Fault::Pause { .. } => "pause",
+            Fault::Suspend { .. } => "suspend",
+            Fault::Starve { .. } => "starve",
             Fault::GcPause { .. } => "gc-pause",
             Fault::Crash { .. } => "crash",
             Fault::PowerLoss { .. } => "power-loss",

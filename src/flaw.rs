@@ -41,6 +41,14 @@ flaws! {
     NoDriftMargin = "no-drift-margin",
     /// `is_leader()` reads a flag, not the clock.
     BeliefIsAFlag = "belief-is-a-flag",
+    /// The lease is counted on the run clock, which stands still in suspend.
+    ClockStopsInSuspend = "clock-stops-in-suspend",
+    /// The store's absolute time of expiry is compared with the client's own wall clock.
+    WallClockExpiry = "wall-clock-expiry",
+    /// A renewal's answer that comes late or out of order extends the belief from now on.
+    LateRenewExtends = "late-renew-extends",
+    /// The leader steps down only after the blocked renewal's call has returned.
+    RenewCallOutlivesLease = "renew-call-outlives-lease",
     /// The release is sent first, then the belief is dropped.
     ReleaseBeforeStepDown = "release-before-step-down",
     /// The release is sent while the last write is in flight.
@@ -75,6 +83,8 @@ flaws! {
     AcquireTwice = "acquire-twice",
     /// A restart of the store drops the lock-delay.
     LockDelayForgotten = "lock-delay-forgotten",
+    /// Leases are counted on the store's wall clock: a step of it ends them.
+    WallClockStore = "wall-clock-store",
     /// Storage checks no token.
     AcceptsAnything = "accepts-anything",
     /// A fence answers ok and records nothing.

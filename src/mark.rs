@@ -30,6 +30,12 @@ pub enum Mark {
     PausedPastItsTerm,
     /// A leader was cut off.
     LeaderCutOff,
+    /// A leader's process was starved.
+    LeaderStarved,
+    /// Every node lost its power at once.
+    Blackout,
+    /// A node's wall clock stepped while somebody led.
+    WallClockStepped,
     /// A frame was lost.
     FrameLost,
     /// A frame came late.
@@ -72,6 +78,9 @@ impl Mark {
             Mark::IdledUnfenced => "a leader that could not fence took no writes",
             Mark::PausedPastItsTerm => "a leader was paused and woke up deposed",
             Mark::LeaderCutOff => "a leader was cut off",
+            Mark::LeaderStarved => "a leader was starved",
+            Mark::Blackout => "every node lost its power at once",
+            Mark::WallClockStepped => "a wall clock stepped while somebody led",
             Mark::FrameLost => "a frame was lost",
             Mark::FrameDelayed => "a frame came late",
             Mark::FrameDuplicated => "a frame came twice",
@@ -168,7 +177,16 @@ impl Seer {
             ("delayed", _) => drop(self.marks.insert(Mark::FrameDelayed)),
             ("duplicated", _) => drop(self.marks.insert(Mark::FrameDuplicated)),
             ("restart", _) => drop(self.marks.insert(Mark::Restarted)),
-            ("paused" | "pause", Some(node)) => {
+            ("power-loss", _) if value["target"] == "everyone" => {
+                self.marks.insert(Mark::Blackout);
+            }
+            ("starve", Some(node)) if !self.believing(&node, time).is_empty() => {
+                self.marks.insert(Mark::LeaderStarved);
+            }
+            ("step", _) if self.beliefs.values().any(|(_, until)| time < *until) => {
+                self.marks.insert(Mark::WallClockStepped);
+            }
+            ("paused" | "pause" | "suspend", Some(node)) => {
                 let believed = self.believing(&node, time);
                 self.paused.insert(node, believed);
             }
@@ -185,9 +203,10 @@ impl Seer {
                     self.marks.insert(Mark::PausedPastItsTerm);
                 }
             }
-            ("isolate" | "partition" | "partition-oneway", _) => {
+            ("isolate" | "partition" | "partition-oneway" | "halves", _) => {
                 let named = ["node", "nodes", "from", "to"].map(|field| &value[field]);
-                let cut = named.into_iter().flat_map(|value| match value {
+                let halves = value["halves"].as_array().into_iter().flatten();
+                let cut = named.into_iter().chain(halves).flat_map(|value| match value {
                     serde_json::Value::Array(nodes) => nodes.clone(),
                     other => vec![other.clone()],
                 });

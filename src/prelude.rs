@@ -13,8 +13,9 @@ pub use crate::{
     lease::LeaseConfig,
     mark::Mark,
     nemesis::{
-        Choice, Length, Nemesis, crash, delay, duplicate, each_kind, gc_pause, hold, isolate,
-        latency, lose, lose_exactly, partition, partition_oneway, pause, power_loss, rate, step,
+        Choice, Length, Nemesis, bridge, crash, delay, duplicate, each_kind, flaky, gc_pause,
+        halves, hold, isolate, latency, lose, lose_exactly, partition, partition_oneway, pause,
+        power_loss, rate, starve, step, suspend,
     },
     net::LocalFuture,
     node::Node,

@@ -58,6 +58,7 @@ pub struct Header {
     /// How long they are healed afterwards, ns.
     pub calm: Nanos,
     /// What goes wrong.
+    #[serde(deserialize_with = "crate::fault::reading::deserialize")]
     pub schedule: Schedule,
     /// The planted flaw.
     pub flaw: Option<Flaw>,
@@ -70,7 +71,6 @@ impl Header {
         let schedule = workload.nemesis.draw(
             &mut stream(seed, "schedule", 0),
             &workload.lease,
-            workload.traffic.write_every,
             workload.chaos,
         );
         Self {

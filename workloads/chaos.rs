@@ -23,6 +23,13 @@ pub fn workload() -> Workload {
         gc_pause(Target::Follower, Some(F::Fence)).weight(3),
         pause(leader).lasting(Length::Long).weight(6),
         pause(client).weight(3),
+        suspend(leader).lasting(Length::AroundTtl).weight(3),
+        suspend(client),
+        starve(leader).weight(2),
+        starve(Target::AnyNode),
+        flaky(client, Target::Servers).weight(3),
+        halves().aimed(&proven).weight(2),
+        bridge().aimed(&proven).weight(2),
         isolate(leader)
             .aimed(&proven)
             .lasting(Length::AroundTtl)
@@ -58,6 +65,7 @@ pub fn workload() -> Workload {
         rate(store).weight(3),
         step(client),
         step(store),
+        power_loss(Target::Everyone).lasting(Length::Short),
     ]);
     Workload {
         story: "everything above at once, 2 to 5 faults a ttl",
@@ -88,6 +96,7 @@ pub fn workload() -> Workload {
             (Flaw::AcceptsAnything, Check::StorageSafety),
             (Flaw::WorksUnfenced, Check::ElectionBarrier),
             (Flaw::GrantsEarly, Check::LeaseLinearizable),
+            (Flaw::WallClockStore, Check::LeaseLinearizable),
         ],
         ..Workload::named("chaos")
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use deposed_checkers::verdict::Check;
 
 use super::Suite;
-use crate::{flaw::Flaw, report::Halt, system::System, workload::Workload};
+use crate::{
+    fault::reading::nearest, flaw::Flaw, report::Halt, system::System, workload::Workload,
+};
 
 impl Suite {
     /// `gc-pause`, `gc_pause` and `GC-PAUSE` are one name.
@@ -66,12 +68,9 @@ fn same(name: &str, given: &str) -> bool {
 }
 
 fn unknown<'a>(kind: &str, given: &str, known: impl Iterator<Item = &'a str>) -> Halt {
-    let near = known
-        .map(|name| (strsim::normalized_damerau_levenshtein(name, given), name))
-        .filter(|(likeness, _)| *likeness >= 0.5)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let near = nearest(given, known);
     let hint = match near {
-        Some((_, near)) => format!("did you mean '{near}'?"),
+        Some(near) => format!("did you mean '{near}'?"),
         None => "`deposed list` shows them all".to_owned(),
     };
     Halt::BadInput(format!("no {kind} is called '{given}'; {hint}"))

@@ -18,6 +18,7 @@ use tracing::subscriber::NoSubscriber;
 use super::{Console, Exit, Suite, arguments::ReplayArgs, names};
 use crate::{
     campaign,
+    fault::reading::schedule,
     report::{Halt, campaign::title, text::counted, words},
     run::{Header, Outcome},
 };
@@ -210,6 +211,7 @@ fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
     if let Some(missing) = needed.into_iter().find(|field| value.get(field).is_none()) {
         return Err(refuse(format!("its header has no '{missing}'")));
     }
+    schedule(&value["schedule"]).map_err(|why| Halt::BadInput(format!("{file}: {why}")))?;
     serde_json::from_slice(line)
         .map_err(|error| refuse(format!("its header does not fit: {error}")))
 }

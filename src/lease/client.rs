@@ -232,6 +232,17 @@ impl LeaseClient {
         }
     }
 
+    /// The store has told when the lease ends, on *its* wall clock. Who counts durations
+    /// on a clock of his own has no use for it.
+    pub fn told_expiry(&mut self, expires: Nanos) {
+        if self.planted.has(Flaw::WallClockExpiry)
+            && let State::Term(term) = &mut self.state
+            && let Standing::Believed(span) = &mut term.standing
+        {
+            span.until = expires;
+        }
+    }
+
     /// The last send surely did not leave (its connection was refused): waits before
     /// the next. An acquire none of whose tries left is forgotten, so that the next
     /// counts from its own send.
@@ -271,12 +282,22 @@ impl LeaseClient {
             }) => (*token, *span),
             _ => return None,
         };
-        let until = (!self.planted.has(Flaw::BeliefIsAFlag)).then_some(span.until);
+        let endless = self.planted.has(Flaw::BeliefIsAFlag) || self.blocked_in_a_call();
+        let until = (!endless).then_some(span.until);
         Some(Belief {
             token: self.worn(token),
             until,
             sent: span.sent,
         })
+    }
+
+    /// Whether it looks at its clock only when a renewal's call has returned. Never, but
+    /// with a planted flaw.
+    fn blocked_in_a_call(&self) -> bool {
+        match &self.state {
+            State::Term(term) => term.is_blocked_in_a_call(self.planted),
+            _ => false,
+        }
     }
 
     /// How much longer [`is_leader`](Self::is_leader) stays true if nothing comes.
@@ -480,10 +501,9 @@ impl LeaseClient {
     }
 
     fn renewed(&mut self, now: Nanos, attempt: u64) {
-        let from_now = self
-            .planted
-            .has(Flaw::CountFromReply)
-            .then(|| self.span_from(now));
+        let from_now = (self.planted.has(Flaw::CountFromReply)
+            || self.planted.has(Flaw::LateRenewExtends) && self.is_late(attempt))
+        .then(|| self.span_from(now));
         let due_before_end = self.due_before_end();
         let State::Term(term) = &mut self.state else {
             return;
@@ -503,6 +523,14 @@ impl LeaseClient {
         } else {
             due.max(term.renew_at)
         };
+    }
+
+    /// Whether a renewal's answer comes after the next try was sent.
+    fn is_late(&self, attempt: u64) -> bool {
+        let State::Term(term) = &self.state else {
+            return false;
+        };
+        term.tries.last().is_some_and(|last| last.attempt > attempt)
     }
 
     /// How long before a window's end its renewal is due. Told from the end, since
@@ -562,10 +590,15 @@ impl LeaseClient {
 }
 
 impl Term {
+    fn is_blocked_in_a_call(&self, planted: Planted) -> bool {
+        planted.has(Flaw::RenewCallOutlivesLease) && !self.tries.is_empty()
+    }
+
     /// When the term ends if nothing comes.
     fn ends(&self, planted: Planted) -> Option<Nanos> {
         match self.standing {
             Standing::Believed(_) if planted.has(Flaw::BeliefIsAFlag) => None,
+            Standing::Believed(_) if self.is_blocked_in_a_call(planted) => None,
             Standing::Believed(span) => Some(span.until),
             Standing::Unproven { until } => Some(until),
         }

@@ -100,6 +100,16 @@ pub fn isolate(target: Target) -> Choice {
     Choice::new(Fault::Isolate { target, length: 0 })
 }
 
+/// All nodes split in two drawn halves.
+pub fn halves() -> Choice {
+    Choice::new(Fault::Halves { length: 0 })
+}
+
+/// Two drawn halves, and one drawn node that sees both.
+pub fn bridge() -> Choice {
+    Choice::new(Fault::Bridge { length: 0 })
+}
+
 /// Messages between two parties wait and then arrive all at once.
 pub fn hold(a: Target, b: Target) -> Choice {
     Choice::new(Fault::Hold { a, b, length: 0 })
@@ -112,6 +122,19 @@ pub fn latency(a: Target, b: Target) -> Choice {
         b,
         min: 0,
         max: 0,
+        length: 0,
+    })
+}
+
+/// A flaky link: a twentieth to a half of its frames lost, as many late, up to two try
+/// timeouts.
+pub fn flaky(a: Target, b: Target) -> Choice {
+    Choice::new(Fault::Flaky {
+        a,
+        b,
+        lose_ppb: 0,
+        delay_ppb: 0,
+        by: 0,
         length: 0,
     })
 }
@@ -159,6 +182,20 @@ pub fn duplicate(kind: &str) -> Choice {
 /// A stop-the-world pause.
 pub fn pause(target: Target) -> Choice {
     Choice::new(Fault::Pause { target, length: 0 })
+}
+
+/// A machine that sleeps: its run clock stops, its boot clock runs on.
+pub fn suspend(target: Target) -> Choice {
+    Choice::new(Fault::Suspend { target, length: 0 })
+}
+
+/// A process that gets one tick in five to in a third of a ttl.
+pub fn starve(target: Target) -> Choice {
+    Choice::new(Fault::Starve {
+        target,
+        one_in: 0,
+        length: 0,
+    })
 }
 
 /// A pause at the next gc point, or the next one before a call of a kind.

@@ -13,6 +13,8 @@ use std::{
 };
 
 use deposed_checkers::history::{Name, Nanos};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 use super::{Connection, Listener, LocalFuture, Meddler, Meddling, Net};
@@ -44,10 +46,45 @@ impl Rule {
     }
 }
 
+/// A flaky link: what befalls each of its frames is drawn.
+#[derive(Clone, Debug)]
+pub struct Flaky {
+    /// Between these and …
+    pub a: Vec<Name>,
+    /// … these, both ways.
+    pub b: Vec<Name>,
+    /// How likely a frame is lost, parts per billion.
+    pub lose_ppb: u32,
+    /// How likely it is late, parts per billion; not both.
+    pub delay_ppb: u32,
+    /// How late at most, ns.
+    pub by: Nanos,
+}
+
+impl Flaky {
+    fn joins(&self, from: &Name, to: &Name) -> bool {
+        let (a, b) = (&self.a, &self.b);
+        (a.contains(from) && b.contains(to)) || (b.contains(from) && a.contains(to))
+    }
+
+    /// What befalls one frame.
+    fn draw(&self, rng: &mut ChaCha8Rng) -> Option<Meddling> {
+        let ticket = rng.random_range(0..1_000_000_000);
+        if ticket < self.lose_ppb {
+            return Some(Meddling::Lose);
+        }
+        let late = ticket - self.lose_ppb < self.delay_ppb;
+        late.then(|| Meddling::Delay(Duration::from_nanos(rng.random_range(0..=self.by))))
+    }
+}
+
 /// The message rules of a world: armed by the nemesis, applied by receivers, each
 /// frame hit recorded (`lost`, `delayed`, `duplicated`).
 pub struct Rules {
     rules: RefCell<Vec<Rule>>,
+    /// By the order in which they became flaky.
+    flaky: RefCell<BTreeMap<u64, Flaky>>,
+    rng: RefCell<ChaCha8Rng>,
     armed: Cell<bool>,
     recorder: Recorder,
     /// True time at which the network is healed: nothing is held back beyond it.
@@ -56,9 +93,12 @@ pub struct Rules {
 
 impl Rules {
     /// No rules yet; frames are held back until `healed_at` (true time) at the latest.
-    pub fn new(recorder: Recorder, healed_at: Nanos) -> Self {
+    /// `rng` draws what befalls the frames of flaky links.
+    pub fn new(recorder: Recorder, healed_at: Nanos, rng: ChaCha8Rng) -> Self {
         Self {
             rules: RefCell::default(),
+            flaky: RefCell::default(),
+            rng: RefCell::new(rng),
             armed: Cell::new(false),
             recorder,
             healed_at,
@@ -71,10 +111,50 @@ impl Rules {
         self.rules.borrow_mut().push(rule);
     }
 
+    /// Makes a link flaky, until [`Rules::steady`] is told what this returns. A frame
+    /// that a rule hits, or an older flaky link, is not drawn for again.
+    pub fn flaky(&self, link: Flaky) -> u64 {
+        self.armed.set(true);
+        let mut flaky = self.flaky.borrow_mut();
+        let id = flaky.last_key_value().map_or(0, |(id, _)| id + 1);
+        flaky.insert(id, link);
+        id
+    }
+
+    /// The link is not flaky any more.
+    pub fn steady(&self, id: u64) {
+        self.flaky.borrow_mut().remove(&id);
+        self.settle();
+    }
+
     /// Disarms all rules.
     pub fn clear(&self) {
-        self.armed.set(false);
         self.rules.borrow_mut().clear();
+        self.settle();
+    }
+
+    fn settle(&self) {
+        let idle = self.rules.borrow().is_empty() && self.flaky.borrow().is_empty();
+        self.armed.set(!idle);
+    }
+
+    fn by_rule(&self, from: &Name, to: &Name, kind: &str) -> Option<Meddling> {
+        let mut rules = self.rules.borrow_mut();
+        let at = rules.iter().position(|rule| rule.matches(from, to, kind))?;
+        let meddling = rules[at].meddling;
+        rules[at].left -= 1;
+        if rules[at].left == 0 {
+            rules.remove(at);
+            drop(rules);
+            self.settle();
+        }
+        Some(meddling)
+    }
+
+    fn by_chance(&self, from: &Name, to: &Name) -> Option<Meddling> {
+        let (flaky, mut rng) = (self.flaky.borrow(), self.rng.borrow_mut());
+        let mut links = flaky.values().filter(|link| link.joins(from, to));
+        links.find_map(|link| link.draw(&mut rng))
     }
 }
 
@@ -84,14 +164,8 @@ impl Meddler for Rules {
     }
 
     fn meddle(&self, from: &Name, to: &Name, kind: &str) -> Option<Meddling> {
-        let mut rules = self.rules.borrow_mut();
-        let at = rules.iter().position(|rule| rule.matches(from, to, kind))?;
-        let meddling = rules[at].meddling;
-        rules[at].left -= 1;
-        if rules[at].left == 0 {
-            rules.remove(at);
-            self.armed.set(!rules.is_empty());
-        }
+        let by_rule = self.by_rule(from, to, kind);
+        let meddling = by_rule.or_else(|| self.by_chance(from, to))?;
         let word = match meddling {
             Meddling::Lose => "lost",
             Meddling::Delay(_) => "delayed",

@@ -15,7 +15,10 @@ use tokio::sync::Notify;
 
 use super::Node;
 use crate::{
-    clock::Clock,
+    clock::{
+        Clock,
+        unfit::{RunClock, WallClock},
+    },
     flaw::{Flaw, Planted},
     lease::{LeaseClient, LeaseConfig},
 };
@@ -34,10 +37,12 @@ pub fn campaign(
     // Two processes of one name are two holders.
     let nonce = node.random_below(1 << 32);
     let holder = Name::from(format!("{}#{nonce:08x}", node.name()));
+    let clock = counted_on(node.clock(), planted);
+    let now = clock.now();
     let shared = Arc::new(Shared {
-        clock: node.clock().clone(),
+        clock,
         state: Mutex::new(State {
-            client: LeaseClient::new(config.clone(), node.now(), planted),
+            client: LeaseClient::new(config.clone(), now, planted),
             work_in_hand: 0,
             unsettled: None,
             resigning: None,
@@ -51,8 +56,20 @@ pub fn campaign(
     Candidacy { shared }
 }
 
+/// The clock that the lease is counted on: the boot clock.
+fn counted_on(machine: &Arc<dyn Clock>, planted: Planted) -> Arc<dyn Clock> {
+    if planted.has(Flaw::ClockStopsInSuspend) {
+        return Arc::new(RunClock(machine.clone()));
+    }
+    if planted.has(Flaw::WallClockExpiry) {
+        return Arc::new(WallClock(machine.clone()));
+    }
+    machine.clone()
+}
+
 /// What the elector's task and the handles share.
 struct Shared {
+    /// What the lease is counted on.
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     /// A handle changed the state: the elector should look.

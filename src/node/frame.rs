@@ -82,9 +82,22 @@ pub enum Request {
 )]
 pub enum Reply {
     /// The store's answer to an acquire.
-    AcquireReply { id: u64, answer: Outcome<Token> },
+    AcquireReply {
+        id: u64,
+        answer: Outcome<Token>,
+        /// When the lease ends, on the store's wall clock: told only with a planted flaw,
+        /// since an instant of another machine's clock says nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<Nanos>,
+    },
     /// The store's answer to a renewal.
-    RenewReply { id: u64, answer: Outcome<()> },
+    RenewReply {
+        id: u64,
+        answer: Outcome<()>,
+        /// As in [`Reply::AcquireReply`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<Nanos>,
+    },
     /// The store's answer to a release.
     ReleaseReply { id: u64, answer: Outcome<()> },
     /// Storage's answer to a fence.
@@ -152,6 +165,14 @@ impl Reply {
             | Reply::ReadReply { id, .. }
             | Reply::EffectReply { id, .. } => Some(id),
             Reply::Error { .. } => None,
+        }
+    }
+
+    /// When the store says that the lease ends, if it does.
+    pub fn expires(&self) -> Option<Nanos> {
+        match *self {
+            Reply::AcquireReply { expires, .. } | Reply::RenewReply { expires, .. } => expires,
+            _ => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The pause gate: how a process is stopped and goes on, as a stop-the-world pause
-//! does it. Timers fire late, socket buffers keep their bytes, clocks run on.
+//! does it. Timers fire late, socket buffers keep their bytes, clocks run on. A starved
+//! process is stopped and let go on by turns.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,6 +24,8 @@ pub struct Gate(Rc<State>);
 struct State {
     /// How many pauses hold the gate closed.
     pauses: Cell<u32>,
+    /// Whether others have the processor just now.
+    starved: Cell<bool>,
     waker: RefCell<Option<Waker>>,
     /// Tasks that were to run after the gate closed.
     held: RefCell<Vec<Waker>>,
@@ -58,6 +61,16 @@ impl Gate {
     /// Takes one [`Gate::close`] back; after the last the process goes on.
     pub fn open(&self) {
         self.0.pauses.set(self.0.pauses.get().saturating_sub(1));
+        self.go_on();
+    }
+
+    /// Takes the processor from the process, or gives it back.
+    pub fn starve(&self, starved: bool) {
+        self.0.starved.set(starved);
+        self.go_on();
+    }
+
+    fn go_on(&self) {
         if !self.closed() {
             let process = self.0.waker.borrow_mut().take();
             let held = self.0.held.take();
@@ -67,10 +80,10 @@ impl Gate {
 
     /// Whether the process is stopped.
     pub fn closed(&self) -> bool {
-        self.0.pauses.get() > 0
+        self.0.pauses.get() > 0 || self.0.starved.get()
     }
 
-    /// For a new boot: opens the gate and forgets what was armed.
+    /// For a new boot: takes all pauses back and forgets what was armed.
     pub fn reset(&self) {
         self.0.pauses.set(0);
         self.0.held.borrow_mut().clear();

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     disk::{commit_json, records_json},
-    flaw::Planted,
+    flaw::{Flaw, Planted},
     lease::{Denial, LeaseRecord, LeaseStore, StoreLimits},
     net::LocalFuture,
 };
@@ -22,7 +22,14 @@ use crate::{
 /// Runs the lease server of this node until it cannot go on.
 pub async fn run(node: Node, limits: StoreLimits, planted: Planted) {
     match recover(&node, limits, planted).await {
-        Ok(store) => serve(node.clone(), LeaseServer { node, store }).await,
+        Ok(store) => {
+            let server = LeaseServer {
+                node: node.clone(),
+                store,
+                planted,
+            };
+            serve(node, server).await;
+        }
         Err(error) => {
             tracing::error!(target: "deposed", "the lease server does not start: {error}")
         }
@@ -51,16 +58,26 @@ async fn recover(node: &Node, limits: StoreLimits, planted: Planted) -> io::Resu
         clock,
     };
     node.observe(Observation::StoreRecovered(recovered));
+    let now = counted_on(node, planted);
     let records = records
         .into_iter()
         .map(|(lease, record)| (Name::from(lease), record))
         .collect();
-    Ok(LeaseStore::recover(limits, planted, records, clock))
+    Ok(LeaseStore::recover(limits, planted, records, now))
+}
+
+/// What the clock reads that leases are counted on: the boot clock.
+fn counted_on(node: &Node, planted: Planted) -> Nanos {
+    if planted.has(Flaw::WallClockStore) {
+        return node.clock().wall();
+    }
+    node.now()
 }
 
 struct LeaseServer {
     node: Node,
     store: LeaseStore,
+    planted: Planted,
 }
 
 impl Service for LeaseServer {
@@ -74,8 +91,13 @@ impl Service for LeaseServer {
                     request,
                     ttl,
                 } => {
+                    let asked = lease.clone();
                     let answer = self.acquire(lease, holder, request, ttl).await?;
-                    Reply::AcquireReply { id, answer }
+                    Reply::AcquireReply {
+                        id,
+                        answer,
+                        expires: self.expires(&asked),
+                    }
                 }
                 Request::Renew {
                     id,
@@ -85,8 +107,13 @@ impl Service for LeaseServer {
                     attempt,
                     ttl,
                 } => {
+                    let asked = lease.clone();
                     let answer = self.renew(lease, holder, token, attempt, ttl).await?;
-                    Reply::RenewReply { id, answer }
+                    Reply::RenewReply {
+                        id,
+                        answer,
+                        expires: self.expires(&asked),
+                    }
                 }
                 Request::Release {
                     id,
@@ -111,8 +138,8 @@ impl LeaseServer {
         request: u64,
         ttl: Nanos,
     ) -> io::Result<Outcome<Token>> {
-        let clock = self.node.now();
-        match self.store.acquire(clock, &lease, &holder, request, ttl) {
+        let (clock, now) = (self.node.now(), counted_on(&self.node, self.planted));
+        match self.store.acquire(now, &lease, &holder, request, ttl) {
             Ok(grant) => {
                 if grant.fresh {
                     self.commit(&lease).await?;
@@ -150,11 +177,8 @@ impl LeaseServer {
         attempt: u64,
         ttl: Nanos,
     ) -> io::Result<Outcome<()>> {
-        let clock = self.node.now();
-        match self
-            .store
-            .renew(clock, &lease, &holder, token, attempt, ttl)
-        {
+        let (clock, now) = (self.node.now(), counted_on(&self.node, self.planted));
+        match self.store.renew(now, &lease, &holder, token, attempt, ttl) {
             Ok(extension) => {
                 if extension.durable_changed {
                     self.commit(&lease).await?;
@@ -188,8 +212,8 @@ impl LeaseServer {
         holder: Name,
         token: Token,
     ) -> io::Result<Outcome<()>> {
-        let clock = self.node.now();
-        match self.store.release(clock, &lease, &holder, token) {
+        let (clock, now) = (self.node.now(), counted_on(&self.node, self.planted));
+        match self.store.release(now, &lease, &holder, token) {
             Ok(release) => {
                 if release.fresh {
                     self.commit(&lease).await?;
@@ -214,6 +238,16 @@ impl LeaseServer {
                 Ok(self.deny(asked, clock, &denial))
             }
         }
+    }
+
+    /// The end of a lease on this machine's wall clock, where it is told at all.
+    fn expires(&self, lease: &Name) -> Option<Nanos> {
+        if !self.planted.has(Flaw::WallClockExpiry) {
+            return None;
+        }
+        let now = self.node.now();
+        let holding = self.store.holding(now, lease)?;
+        Some(self.node.clock().wall().saturating_add(holding.expiry - now))
     }
 
     async fn commit(&self, lease: &Name) -> io::Result<()> {

@@ -214,6 +214,12 @@ pub trait Believer {
     fn is_leader(&self, local: Nanos) -> bool;
     /// The belief as last recorded by `lead`, with its end on the node's clock.
     fn told(&self) -> Option<Told>;
+    /// The true time at which the belief last recorded ends by itself, as the clocks run
+    /// now; `None`: never. To be told only by who counts on another than the boot clock.
+    fn ends_at(&self, node: &Node) -> Option<Nanos> {
+        let until = self.told()?.until?;
+        Some(node.clock().true_time_of(until))
+    }
     /// Records an end of the belief that was not recorded yet: the process is about to
     /// be stopped, and who was to record it will not come to it. Needed only where
     /// another task than the one that records can end the belief.

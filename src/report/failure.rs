@@ -152,7 +152,8 @@ fn telling(faults: VecDeque<(Value, Row)>, processes: &[Name]) -> Vec<Row> {
         let named = ["node", "nodes", "from", "to"].map(|field| words::nodes(&value[field]));
         // A rule armed for every link concerns nobody in particular.
         let broad = named[2].len() > 2 || named[3].len() > 2;
-        let named = named.concat();
+        let halves = value["halves"].as_array().into_iter().flatten();
+        let named = [named.concat(), halves.flat_map(words::nodes).collect()].concat();
         if !broad
             && named
                 .iter()
@@ -181,16 +182,16 @@ fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
         words.next().unwrap_or_default(),
         words.next().unwrap_or_default(),
     );
-    let begun = |starts: &[&str]| {
+    let begun = |starts: &[String]| {
         let said = |action: &str| starts.iter().any(|start| action.starts_with(start));
         all.iter()
             .any(|(index, action)| *index < row.index && said(action))
     };
     match name {
         "gc-pause" => false,
-        "resume" => begun(&[&format!("pause {whom} "), &format!("paused {whom} ")]),
-        "restart" => begun(&[&format!("crash {whom} "), &format!("power-loss {whom} ")]),
-        "heal" => begun(&[whom]),
+        "resume" => begun(&["pause", "paused", "suspend"].map(|stop| format!("{stop} {whom} "))),
+        "restart" => begun(&["crash", "power-loss"].map(|end| format!("{end} {whom} "))),
+        "heal" => begun(&[whom.to_owned()]),
         _ => true,
     }
 }

@@ -180,7 +180,10 @@ pub fn fault(name: &str, value: &Value) -> String {
         words.push_str(&word);
     };
     let number = |field: &str| value[field].as_u64();
-    if let Some(healed) = value["fault"].as_str() {
+    // `resume` says by itself what it ends.
+    if let Some(healed) = value["fault"].as_str()
+        && name != "resume"
+    {
         add(healed.to_owned());
     }
     // A void fault struck nobody; its target says whom it was meant for.
@@ -205,6 +208,20 @@ pub fn fault(name: &str, value: &Value) -> String {
     match nodes(&value["nodes"]) {
         nodes if nodes.is_empty() || (name == "heal" && nodes.len() > 2) => {}
         nodes => add(nodes.join(", ")),
+    }
+    if let Some(halves) = value["halves"].as_array() {
+        let halves: Vec<String> = halves.iter().map(|half| nodes(half).join(", ")).collect();
+        add(halves.join(" | "));
+    }
+    if let Some(bridge) = value["bridge"].as_str() {
+        add(format!("over {bridge}"));
+    }
+    if let Some(one_in) = number("one_in") {
+        add(format!("to one tick in {one_in}"));
+    }
+    if let (Some(lose), Some(delay)) = (number("lose_ppb"), number("delay_ppb")) {
+        let percent = |ppb: u64| ppb / 10_000_000;
+        add(format!("losing {} %, delaying {} %", percent(lose), percent(delay)));
     }
     for end in ["from", "to"] {
         match nodes(&value[end]) {

@@ -6,7 +6,7 @@ use deposed_checkers::history::{Name, Nanos, RatePpb};
 use super::Header;
 use crate::{
     cluster::StorageKind,
-    fault::{Fault, Injection, Moment, Target, Trigger},
+    fault::{Fault, Injection, Moment, Target, Trigger, reading::cannot},
     lease::{ConfigError, StoreLimits},
     workload::{Network, SECOND},
     world,
@@ -23,6 +23,9 @@ pub const MOST_CLIENTS: u8 = 26;
 pub const CLOCK_RATES: (RatePpb, RatePpb) = (1_000_000, 1_000_000_000_000);
 /// The farthest that a clock may be ahead at the start: a hundred years.
 pub const MOST_OFFSET: Nanos = 100 * 366 * 24 * 3600 * SECOND;
+
+/// All of it, in parts per billion.
+const WHOLE: u64 = 1_000_000_000;
 
 /// Why a header cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,10 +69,12 @@ pub enum HeaderError {
     #[error("the header's clock of '{0}' is more than a hundred years ahead")]
     Offset(Name),
     /// One entry of the schedule.
-    #[error("entry {entry} of the header's schedule cannot be injected: {reason}")]
+    #[error("{}", cannot(*entry, fault, reason))]
     Entry {
         /// Which, from 0.
         entry: usize,
+        /// Its fault's name.
+        fault: &'static str,
         /// Why not.
         reason: String,
     },
@@ -119,8 +124,14 @@ impl Header {
             return Err(HeaderError::Offset(node.clone()));
         }
         for (entry, injection) in self.schedule.iter().enumerate() {
-            self.can_inject(injection)
-                .map_err(|reason| HeaderError::Entry { entry, reason })?;
+            self.can_inject(injection).map_err(|reason| {
+                let fault = injection.fault.name();
+                HeaderError::Entry {
+                    entry,
+                    fault,
+                    reason,
+                }
+            })?;
         }
         if self.flaw.is_some() && !cfg!(feature = "flaws") {
             return Err(HeaderError::NoFlaws);
@@ -177,6 +188,18 @@ impl Header {
                 "a latency of {min} to {max} ns; the least must be 1000000 (a millisecond) or more, \
              and the most not below it"
             )),
+            Fault::Starve { one_in: 0 | 1, .. } => Err(
+                "its 'one_in' must be 2 or more: a process that gets every tick is not starved"
+                    .to_owned(),
+            ),
+            Fault::Flaky {
+                lose_ppb,
+                delay_ppb,
+                ..
+            } if u64::from(lose_ppb) + u64::from(delay_ppb) > WHOLE => Err(format!(
+                "{lose_ppb} and {delay_ppb} parts per billion of the frames are lost and late, \
+                 together more than {WHOLE}"
+            )),
             _ => Ok(()),
         }
     }
@@ -221,6 +244,37 @@ mod tests {
                     });
                 },
                 "client 3 is its target, and the last of 3 is 2",
+            ),
+            (
+                |h| {
+                    let fault = Fault::Starve {
+                        target: Target::Store,
+                        one_in: 1,
+                        length: 1,
+                    };
+                    h.schedule.push(Injection {
+                        when: Trigger::At(0),
+                        fault,
+                    });
+                },
+                "entry 0 of the header's schedule (starve) cannot be injected: its 'one_in'",
+            ),
+            (
+                |h| {
+                    let fault = Fault::Flaky {
+                        a: Target::Store,
+                        b: Target::Clients,
+                        lose_ppb: 600_000_000,
+                        delay_ppb: 400_000_001,
+                        by: 1,
+                        length: 1,
+                    };
+                    h.schedule.push(Injection {
+                        when: Trigger::At(0),
+                        fault,
+                    });
+                },
+                "together more than 1000000000",
             ),
             (
                 |h| {

@@ -4,7 +4,8 @@
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
-use deposed_checkers::history::{Follow, Lead, NEMESIS, Name, Nanos, Observation, RatePpb};
+use deposed_checkers::history::{Follow, NEMESIS, Name, Nanos, Observation};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::{
     fault::{Fault, Target},
     net::{
         Meddling,
-        sim::{Cuts, Rule},
+        sim::{Cuts, Flaky, Rule},
     },
     node::gate::{Caught, GcPause},
     rng::stream,
@@ -32,6 +33,8 @@ pub(super) struct Injector {
     /// How many faults have a node's clock at another rate: its own comes back with
     /// the end of the last.
     off_rate: BTreeMap<usize, u32>,
+    /// By node: one tick in how many it gets, for each fault that starves it.
+    starved: BTreeMap<usize, Vec<u32>>,
     network: Network,
     /// Draws one of several nodes that a target may mean.
     pub(super) rng: ChaCha8Rng,
@@ -43,6 +46,7 @@ impl Injector {
             queue: Queue::new(&header.schedule),
             links: Links::new(nodes, cuts),
             off_rate: BTreeMap::new(),
+            starved: BTreeMap::new(),
             network: header.network.clone(),
             rng: stream(header.seed, NEMESIS, 0),
         }
@@ -100,6 +104,15 @@ impl World {
                 }
                 !nodes.is_empty()
             }
+            Fault::Halves { length } => {
+                let everyone = self.resolve(Target::Everyone);
+                self.split(name, everyone, None, now, length)
+            }
+            Fault::Bridge { length } => {
+                let mut others = self.resolve(Target::Everyone);
+                let bridge = others.remove(self.injector.rng.random_range(0..others.len()));
+                self.split(name, others, Some(bridge), now, length)
+            }
             Fault::Hold { a, b, length } => {
                 let (left, right) = (self.resolve(a), self.resolve(b));
                 let links = between(&left, &right);
@@ -139,6 +152,33 @@ impl World {
                     .end(now.saturating_add(length), Ending::NormalLatency { links });
                 true
             }
+            Fault::Flaky {
+                a,
+                b,
+                lose_ppb,
+                delay_ppb,
+                by,
+                length,
+            } => {
+                let (left, right) = (self.resolve(a), self.resolve(b));
+                if between(&left, &right).is_empty() {
+                    return false;
+                }
+                let nodes = self.names(&[&left[..], &right]);
+                let value = json!({"a": a, "b": b, "nodes": nodes, "lose_ppb": lose_ppb, "delay_ppb": delay_ppb, "by": by, "for": length});
+                self.recorder.nemesis(name, value);
+                let flaky = self.rules.flaky(Flaky {
+                    a: self.names(&[&left[..]]),
+                    b: self.names(&[&right[..]]),
+                    lose_ppb,
+                    delay_ppb,
+                    by,
+                });
+                self.injector
+                    .queue
+                    .end(now.saturating_add(length), Ending::Steady { flaky, nodes });
+                true
+            }
             Fault::Lose {
                 kind,
                 from,
@@ -172,6 +212,36 @@ impl World {
                         .nemesis(name, self.value(target, node, length));
                     self.actors[node].gate.close();
                     self.resume_after(node, now.saturating_add(length));
+                }
+                !nodes.is_empty()
+            }
+            Fault::Suspend { target, length } => {
+                let nodes = self.resolve_running(target);
+                for &node in &nodes {
+                    self.recorder
+                        .nemesis(name, self.value(target, node, length));
+                    self.suspend(node);
+                    let boot = self.actors[node].boots.get();
+                    self.injector
+                        .queue
+                        .end(now.saturating_add(length), Ending::Wake { node, boot });
+                }
+                !nodes.is_empty()
+            }
+            Fault::Starve {
+                target,
+                one_in,
+                length,
+            } => {
+                let nodes = self.resolve(target);
+                for &node in &nodes {
+                    let mut value = self.value(target, node, length);
+                    value["one_in"] = json!(one_in);
+                    self.recorder.nemesis(name, value);
+                    self.injector.starved.entry(node).or_default().push(one_in);
+                    self.injector
+                        .queue
+                        .end(now.saturating_add(length), Ending::Feed { node, one_in });
                 }
                 !nodes.is_empty()
             }
@@ -241,7 +311,7 @@ impl World {
                 for &node in &nodes {
                     let value = json!({"target": target, "node": self.actors[node].name, "by": by});
                     self.recorder.nemesis(name, value);
-                    self.actors[node].clock.step_wall(by);
+                    self.change_clock(node, |clock| clock.step_wall(by));
                 }
                 !nodes.is_empty()
             }
@@ -278,6 +348,23 @@ impl World {
                     self.recorder.nemesis("resume", value);
                     self.actors[node].gate.open();
                 }
+            }
+            Ending::Steady { flaky, nodes } => {
+                self.recorder
+                    .nemesis("heal", json!({"fault": "flaky", "nodes": nodes}));
+                self.rules.steady(flaky);
+            }
+            Ending::Wake { node, boot } => {
+                if self.actors[node].up() && self.actors[node].boots.get() == boot {
+                    let value = json!({"fault": "suspend", "node": self.actors[node].name});
+                    self.recorder.nemesis("resume", value);
+                    self.wake(node);
+                }
+            }
+            Ending::Feed { node, one_in } => {
+                let value = json!({"fault": "starve", "nodes": [self.actors[node].name]});
+                self.recorder.nemesis("heal", value);
+                self.feed(node, one_in);
             }
             Ending::Restart { node, cut } => {
                 self.recorder
@@ -354,34 +441,6 @@ impl World {
         }
     }
 
-    /// Changes a clock's rate, and rewrites what the node has recorded of its
-    /// beliefs: the node may be paused and cannot.
-    fn set_rate(&mut self, node: usize, rate: RatePpb) {
-        let actor = &self.actors[node];
-        self.recorder
-            .nemesis("rate", json!({"node": actor.name, "rate_ppb": rate}));
-        actor.clock.set_rate(rate);
-        let Some(running) = actor.node.borrow().clone() else {
-            return;
-        };
-        let now = running.now();
-        running.each_believer(|believer| {
-            if let Some(told) = believer.told().filter(|_| believer.is_leader(now)) {
-                let until = told.until.map(|until| running.clock().true_time_of(until));
-                self.recorder.observe(
-                    &actor.name,
-                    Observation::Lead(Lead {
-                        lease: believer.lease().clone(),
-                        holder: told.holder,
-                        token: told.token,
-                        until,
-                        sent: Some(told.sent),
-                    }),
-                );
-            }
-        });
-    }
-
     /// Ends a process. A crash ends belief; the node itself cannot record that.
     fn take_down(&mut self, node: usize) {
         let actor = &self.actors[node];
@@ -400,6 +459,50 @@ impl World {
             });
         }
         self.sim.crash(actor.name.as_str());
+        // Whatever kept it asleep, it will boot awake.
+        while actor.clock.suspended() {
+            actor.clock.wake();
+        }
+    }
+
+    /// Gives the starved their turns in the tick that is about to begin.
+    pub(super) fn ration(&self, tick: u64) {
+        for (&node, rations) in &self.injector.starved {
+            let scarcest = rations.iter().copied().max().unwrap_or(1);
+            let turn = (tick + node as u64).is_multiple_of(u64::from(scarcest));
+            self.actors[node].gate.starve(!turn);
+        }
+    }
+
+    fn feed(&mut self, node: usize, one_in: u32) {
+        let Some(rations) = self.injector.starved.get_mut(&node) else {
+            return;
+        };
+        if let Some(at) = rations.iter().position(|ration| *ration == one_in) {
+            rations.remove(at);
+        }
+        if rations.is_empty() {
+            self.injector.starved.remove(&node);
+            self.actors[node].gate.starve(false);
+        }
+    }
+
+    /// Cuts two drawn halves of some nodes off from each other; the bridge sees both.
+    fn split(
+        &mut self,
+        name: &'static str,
+        nodes: Vec<usize>,
+        bridge: Option<usize>,
+        now: Nanos,
+        length: Nanos,
+    ) -> bool {
+        let [left, right] = self.halves(nodes);
+        let halves = [self.names(&[&left[..]]), self.names(&[&right[..]])];
+        let mut value = json!({"halves": halves, "for": length});
+        if let Some(bridge) = bridge {
+            value["bridge"] = json!(self.actors[bridge].name);
+        }
+        self.cut(name, value, between(&left, &right), now, length)
     }
 
     /// A gc point has closed its gate by itself; the world ends that pause.

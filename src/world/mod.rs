@@ -5,6 +5,7 @@
 //! Between two steps the world looks at what was recorded, asks every client what it
 //! believes, heals what is due and injects what is due, in that order.
 
+mod clocks;
 mod inject;
 mod links;
 mod queue;
@@ -164,7 +165,8 @@ impl World {
         let mut sim = builder.build();
         let time = Arc::new(SimTime::default());
         let recorder = Recorder::new(time.clone());
-        let rules = Rc::new(Rules::new(recorder.clone(), header.chaos));
+        let chance = stream(header.seed, "flaky", 0);
+        let rules = Rc::new(Rules::new(recorder.clone(), header.chaos, chance));
         let cuts = Rc::new(Cuts::default());
         let panics = Panics::default();
         let setup = header.setup();
@@ -202,6 +204,7 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), String> {
+        self.ration(self.time.true_now() / TICK);
         self.time.stepping(true);
         let stepped = self.sim.step().map_err(|error| error.to_string());
         self.time.stepping(false);

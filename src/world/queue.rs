@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use deposed_checkers::history::Nanos;
+use deposed_checkers::history::{Name, Nanos};
 
 use super::links::Link;
 use crate::fault::{Fault, Moment, Schedule, Trigger};
@@ -13,6 +13,8 @@ use crate::fault::{Fault, Moment, Schedule, Trigger};
 pub(super) struct Queue {
     due: BTreeMap<(Nanos, u64), Fault>,
     waiting: BTreeMap<(Moment, u32), Vec<(Nanos, Fault)>>,
+    /// By moment: from when on they wait for it, entry, how long after it, what.
+    next: BTreeMap<Moment, BTreeMap<(Nanos, u64), (Nanos, Fault)>>,
     met: BTreeMap<Moment, u32>,
     ending: BTreeMap<(Nanos, u64), Ending>,
     entries: u64,
@@ -39,6 +41,18 @@ pub(super) enum Ending {
         node: usize,
         cut: Vec<Link>,
     },
+    Steady {
+        flaky: u64,
+        nodes: Vec<Name>,
+    },
+    Wake {
+        node: usize,
+        boot: u64,
+    },
+    Feed {
+        node: usize,
+        one_in: u32,
+    },
     Rate {
         node: usize,
     },
@@ -54,6 +68,15 @@ impl Queue {
                     let waiting = queue.waiting.entry((moment, nth)).or_default();
                     waiting.push((plus, injection.fault.clone()));
                 }
+                Trigger::Next {
+                    moment,
+                    after,
+                    plus,
+                } => {
+                    queue.entries += 1;
+                    let waiting = queue.next.entry(moment).or_default();
+                    waiting.insert((after, queue.entries), (plus, injection.fault.clone()));
+                }
             }
         }
         queue
@@ -67,6 +90,13 @@ impl Queue {
         for (plus, fault) in self.waiting.remove(&(moment, nth)).unwrap_or_default() {
             self.put(at.saturating_add(plus), fault);
         }
+        while let Some(waiting) = self.next.get_mut(&moment)
+            && let Some(first) = waiting.first_entry()
+            && first.key().0 <= at
+        {
+            let (plus, fault) = first.remove();
+            self.put(at.saturating_add(plus), fault);
+        }
     }
 
     /// No further fault is injected.
@@ -74,6 +104,7 @@ impl Queue {
         self.stopped = true;
         self.due.clear();
         self.waiting.clear();
+        self.next.clear();
     }
 
     fn put(&mut self, at: Nanos, fault: Fault) {

@@ -39,6 +39,14 @@ impl World {
                 none if none.is_empty() => self.playing(Role::Store),
                 storages => storages,
             },
+            Target::Servers => {
+                let servers = [self.playing(Role::Store), self.playing(Role::Storage)];
+                servers.concat()
+            }
+            Target::AnyNode => {
+                let nodes: Vec<usize> = (0..self.actors.len()).collect();
+                self.one_of(&nodes)
+            }
             Target::Everyone => (0..self.actors.len()).collect(),
         }
     }
@@ -55,6 +63,19 @@ impl World {
             [] => Vec::new(),
             nodes => vec![nodes[self.injector.rng.random_range(0..nodes.len())]],
         }
+    }
+
+    /// The nodes in two drawn halves; of an odd number, the larger is drawn, too.
+    pub(super) fn halves(&mut self, mut nodes: Vec<usize>) -> [Vec<usize>; 2] {
+        let rng = &mut self.injector.rng;
+        for last in (1..nodes.len()).rev() {
+            nodes.swap(last, rng.random_range(0..=last));
+        }
+        let odd = usize::from(nodes.len() % 2 == 1 && rng.random_ratio(1, 2));
+        let mut right = nodes.split_off(nodes.len() / 2 + odd);
+        nodes.sort_unstable();
+        right.sort_unstable();
+        [nodes, right]
     }
 
     /// What is recorded of a fault that strikes one node.

@@ -102,7 +102,7 @@ impl Task {
     }
 
     fn tick(&mut self) -> (Option<Nanos>, Vec<lease::Request>) {
-        let now = self.node.now();
+        let now = self.shared.clock.now();
         let mut state = self.shared.state();
         let requests: Vec<_> = std::iter::from_fn(|| state.client.tick(now)).collect();
         if !requests.is_empty() {
@@ -195,7 +195,7 @@ impl Task {
                 for request in requests {
                     self.never_left(&request, "connection-refused");
                 }
-                let (now, jitter) = (self.node.now(), self.node.random_below(WHOLE));
+                let (now, jitter) = (self.shared.clock.now(), self.node.random_below(WHOLE));
                 self.shared.state().client.on_unreachable(now, jitter);
             }
             Incoming::Reply(reply) => self.take_reply(reply),
@@ -225,6 +225,7 @@ impl Task {
             return;
         };
         let call = asked.call.take();
+        let expiry = reply.expires();
         let answer = match (&asked.what, reply) {
             (&lease::Request::Acquire { request, .. }, Reply::AcquireReply { answer, .. }) => {
                 granted(call, &answer);
@@ -255,8 +256,14 @@ impl Task {
                 return;
             }
         };
-        let (now, jitter) = (self.node.now(), self.node.random_below(WHOLE));
-        self.shared.state().client.on_reply(now, &answer, jitter);
+        let (now, jitter) = (self.shared.clock.now(), self.node.random_below(WHOLE));
+        {
+            let mut state = self.shared.state();
+            state.client.on_reply(now, &answer, jitter);
+            if let Some(expires) = expiry {
+                state.client.told_expiry(expires);
+            }
+        }
         self.tell();
     }
 
@@ -291,7 +298,7 @@ impl Task {
                 token: told.token,
                 until: told
                     .until
-                    .map(|until| self.node.clock().true_time_of(until)),
+                    .map(|until| self.shared.clock.true_time_of(until)),
                 sent: Some(told.sent),
             }));
             if term(&before) != told.token {
@@ -302,7 +309,7 @@ impl Task {
 
     fn true_time_of_send(&self, local: Nanos) -> Nanos {
         let known = self.sends.get(&local).copied();
-        known.unwrap_or_else(|| self.node.clock().true_time_of(local))
+        known.unwrap_or_else(|| self.shared.clock.true_time_of(local))
     }
 }
 
@@ -336,12 +343,19 @@ impl Believer for Belief {
         &self.lease
     }
 
-    fn is_leader(&self, local: Nanos) -> bool {
-        self.shared.state().client.is_leader(local)
+    /// By the clock that the lease is counted on, which is the node's but for a flaw.
+    fn is_leader(&self, _local: Nanos) -> bool {
+        let now = self.shared.clock.now();
+        self.shared.state().client.is_leader(now)
     }
 
     fn told(&self) -> Option<Told> {
         self.told.borrow().clone()
+    }
+
+    fn ends_at(&self, _node: &Node) -> Option<Nanos> {
+        let until = self.told.borrow().as_ref()?.until?;
+        Some(self.shared.clock.true_time_of(until))
     }
 
     /// A handle may have ended the term, by a resignation or a stale token.
