@@ -38,6 +38,12 @@ pub enum Mark {
     FrameDuplicated,
     /// A process came back after a crash or a power loss.
     Restarted,
+    /// The power went inside an operation of a disk.
+    PowerCutInside,
+    /// A server's disk failed, and it went on from what was durable.
+    RecoveredFromDiskError,
+    /// The store came back from an old copy and granted again.
+    GrantedAfterRestore,
     /// The store came back, and a lease of before was renewed.
     RenewedAcrossStoreRestart,
     /// The store's clock has run ahead of or behind true time by a millisecond or more.
@@ -67,6 +73,9 @@ impl Mark {
             Mark::FrameDelayed => "a frame came late",
             Mark::FrameDuplicated => "a frame came twice",
             Mark::Restarted => "a crashed process came back",
+            Mark::PowerCutInside => "the power went inside a disk operation",
+            Mark::RecoveredFromDiskError => "a server recovered from an error of its disk",
+            Mark::GrantedAfterRestore => "a store that was restored from an old copy granted",
             Mark::RenewedAcrossStoreRestart => "a lease was renewed across a restart of the store",
             Mark::ClocksApart => "the store's clock ran apart from true time",
             Mark::OverlapBeyondTheBound => "two leaders believed at once, beyond the clocks' bound",
@@ -142,6 +151,9 @@ struct Seer {
     worked: BTreeMap<Name, Token>,
     paused: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     recovered: BTreeMap<Name, Token>,
+    /// The nodes that have restarted and not said yet what they found.
+    restarted: BTreeSet<Name>,
+    restored: bool,
 }
 
 impl Seer {
@@ -151,7 +163,13 @@ impl Seer {
             ("lost", _) => drop(self.marks.insert(Mark::FrameLost)),
             ("delayed", _) => drop(self.marks.insert(Mark::FrameDelayed)),
             ("duplicated", _) => drop(self.marks.insert(Mark::FrameDuplicated)),
-            ("restart", _) => drop(self.marks.insert(Mark::Restarted)),
+            ("restart", node) => {
+                self.marks.insert(Mark::Restarted);
+                self.restarted.extend(node);
+            }
+            ("power-loss", _) if !value["inside"].is_null() => {
+                self.marks.insert(Mark::PowerCutInside);
+            }
             ("paused" | "pause", Some(node)) => {
                 let believed = self.believing(&node, time);
                 self.paused.insert(node, believed);
@@ -229,6 +247,9 @@ impl Seer {
             }
             Observation::Granted(granted) => {
                 self.grants_are_recorded = true;
+                if self.restored {
+                    self.marks.insert(Mark::GrantedAfterRestore);
+                }
                 let offset = i128::from(granted.clock) - i128::from(event.time);
                 let first = *self.store_offset.get_or_insert(offset);
                 if (offset - first).unsigned_abs() >= 1_000_000 {
@@ -246,7 +267,13 @@ impl Seer {
                     *is_released = true;
                 }
             }
+            Observation::StorageRecovered(_) => self.came_back(&event.process),
+            Observation::Restored(_) => {
+                self.restored = true;
+                self.came_back(&event.process);
+            }
             Observation::StoreRecovered(recovered) => {
+                self.came_back(&event.process);
                 let owned = recovered
                     .leases
                     .iter()
@@ -284,6 +311,13 @@ impl Seer {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A server says what it found. One that has not restarted had an error.
+    fn came_back(&mut self, process: &Name) {
+        if !self.restarted.remove(process) {
+            self.marks.insert(Mark::RecoveredFromDiskError);
         }
     }
 

@@ -18,8 +18,9 @@ use crate::{
 };
 
 pub use menu::{
-    FRAMES, crash, delay, duplicate, each_kind, gc_pause, hold, isolate, latency, lose,
-    lose_exactly, partition, partition_oneway, pause, power_loss, rate, step,
+    FRAMES, backup, crash, delay, duplicate, each_kind, full_disk, gc_pause, hold, io_error,
+    isolate, latency, lose, lose_exactly, partition, partition_oneway, pause, power_cut,
+    power_loss, rate, restore, slow_sync, step,
 };
 
 /// What may go wrong, and how often.
@@ -211,7 +212,22 @@ impl<'a> Draw<'a> {
             | Fault::Pause { length, .. }
             | Fault::GcPause { length, .. }
             | Fault::Crash { length, .. }
-            | Fault::PowerLoss { length, .. } => *length = drawn,
+            | Fault::PowerLoss { length, .. }
+            | Fault::FullDisk { length, .. }
+            | Fault::Restore { length, .. } => *length = drawn,
+            Fault::PowerCut {
+                operations, length, ..
+            } => {
+                // A commit is some ten operations, an opening some fifty.
+                *operations = self.rng.random_range(1..=60);
+                *length = drawn;
+            }
+            Fault::IoError { count, .. } => *count = frames,
+            Fault::SlowSync { by, length, .. } => {
+                *by = self.rng.random_range(TICK..=(self.lease.ttl / 3).max(2 * TICK));
+                *length = drawn;
+            }
+            Fault::Backup { .. } => {}
             Fault::Latency {
                 min, max, length, ..
             } => {

@@ -6,14 +6,15 @@ pub use deposed_checkers::{
 };
 
 pub use crate::{
-    cluster::{Cluster, StorageKind},
+    cluster::{Cluster, DiskKind, StorageKind},
     fault::{Fault, Moment, Target},
     flaw::Flaw,
     lease::LeaseConfig,
     mark::Mark,
     nemesis::{
-        Choice, Length, Nemesis, crash, delay, duplicate, each_kind, gc_pause, hold, isolate,
-        latency, lose, lose_exactly, partition, partition_oneway, pause, power_loss, rate, step,
+        Choice, Length, Nemesis, backup, crash, delay, duplicate, each_kind, full_disk, gc_pause,
+        hold, io_error, isolate, latency, lose, lose_exactly, partition, partition_oneway, pause,
+        power_cut, power_loss, rate, restore, slow_sync, step,
     },
     net::LocalFuture,
     node::Node,

@@ -101,6 +101,8 @@ impl System for Deposed {
 
     fn store(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
         let limits = StoreLimits {
+            // A store that was restored from an old copy stays closed for the longest ttl.
+            max_ttl: setup.lease.ttl,
             lock_delay: setup.lease.lock_delay,
             ..StoreLimits::default()
         };

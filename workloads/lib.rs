@@ -46,6 +46,9 @@ workloads![
     fence_unavailable,
     resign,
     store_restart,
+    store_restored,
+    disk_power_loss,
+    disk_errors,
     many_leases,
     chaos,
 ];

@@ -187,9 +187,13 @@ fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
             .any(|(index, action)| *index < row.index && said(action))
     };
     match name {
-        "gc-pause" => false,
+        "gc-pause" | "power-cut" => false,
         "resume" => begun(&[&format!("pause {whom} "), &format!("paused {whom} ")]),
-        "restart" => begun(&[&format!("crash {whom} "), &format!("power-loss {whom} ")]),
+        "restart" => begun(&[
+            &format!("crash {whom} "),
+            &format!("power-loss {whom} "),
+            &format!("restore {whom} "),
+        ]),
         "heal" => begun(&[whom]),
         _ => true,
     }

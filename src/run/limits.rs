@@ -158,6 +158,9 @@ impl Header {
                 clients - 1
             ));
         }
+        if injection.fault.is_of_disks() {
+            self.can_fail_disks(&injection.fault)?;
+        }
         match injection.fault {
             Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
                 "a clock rate of {rate_ppb} parts per billion; {} to {} can be run",
@@ -166,6 +169,38 @@ impl Header {
             Fault::Latency { min, max, .. } if min < world::TICK || max < min => Err(format!(
                 "a latency of {min} to {max} ns; the least must be 1000000 (a millisecond) or more, \
              and the most not below it"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn can_fail_disks(&self, fault: &Fault) -> Result<(), String> {
+        let name = fault.name();
+        let client = |target: &Target| {
+            !matches!(target, Target::Store | Target::Storage)
+        };
+        if let Some(target) = fault.targets().into_iter().find(client) {
+            return Err(format!(
+                "a {name} needs a server's disk, and its target {target:?} is none: take the \
+                 store or the storage"
+            ));
+        }
+        if self.cluster.disk.is_memory() {
+            return Err(format!(
+                "a {name} needs a disk that can fail, and the servers keep their state in \
+                 memory: set \"disk\":\"simulated\" in the cluster"
+            ));
+        }
+        let storage_too = self.cluster.storage == StorageKind::CompareAndSwap;
+        match fault {
+            Fault::Restore { target, .. } if *target != Target::Store || storage_too => {
+                Err(String::from(
+                    "only a lease server can come back from an old copy: storage would lack \
+                     writes that it had acknowledged, and no floor makes good for that",
+                ))
+            }
+            Fault::PowerCut { operations: 0, .. } => Err(String::from(
+                "a power-cut inside the 0th operation of the disk; they count from 1",
             )),
             _ => Ok(()),
         }

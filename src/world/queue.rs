@@ -42,6 +42,13 @@ pub(super) enum Ending {
     Rate {
         node: usize,
     },
+    SlowSync {
+        node: usize,
+        by: Nanos,
+    },
+    FullDisk {
+        node: usize,
+    },
 }
 
 impl Queue {
