@@ -97,6 +97,19 @@ impl Grants {
                 let process = process.unwrap_or_else(|| process_of(holder).into());
                 self.node.add(&process, &granted.lease, holder, token);
             }
+            // A store that went down between making a grant durable and recording it
+            // shows by what it finds that it was made.
+            Body::Observed(Observation::StoreRecovered(found)) => {
+                for (lease, found) in &found.leases {
+                    if let Some(holder) = &found.holder
+                        && !self.node.has(lease, holder, found.counter)
+                    {
+                        let process = self.aliases.get(holder).cloned();
+                        let process = process.unwrap_or_else(|| process_of(holder).into());
+                        self.node.add(&process, lease, holder, found.counter);
+                    }
+                }
+            }
             Body::Nemesis(f, fault) if is_crash(f) => {
                 for node in nodes(fault) {
                     self.node.holders.remove(node);

@@ -97,5 +97,5 @@ pub(crate) fn nodes(fault: &serde_json::Value) -> impl Iterator<Item = &str> {
 
 /// Whether a fault ends the nodes it names.
 pub(crate) fn is_crash(fault: &str) -> bool {
-    matches!(fault, "crash" | "power-loss")
+    matches!(fault, "crash" | "power-loss" | "restore")
 }

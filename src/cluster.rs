@@ -11,6 +11,28 @@ pub struct Cluster {
     /// What the leaders write to.
     #[serde(default, skip_serializing_if = "StorageKind::is_fenced")]
     pub storage: StorageKind,
+    /// What the servers keep their durable state on.
+    #[serde(default, skip_serializing_if = "DiskKind::is_memory")]
+    pub disk: DiskKind,
+}
+
+/// What the servers keep their durable state on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskKind {
+    /// Memory that survives every crash and never fails.
+    #[default]
+    Memory,
+    /// A database file on a simulated disk, which loses what was not synced when the
+    /// power goes, and can fail.
+    Simulated,
+}
+
+impl DiskKind {
+    /// Whether it is the one that headers leave out.
+    pub fn is_memory(&self) -> bool {
+        *self == DiskKind::Memory
+    }
 }
 
 /// What the leaders write to.
@@ -64,7 +86,14 @@ impl Cluster {
         Self {
             clients,
             storage: StorageKind::Fenced,
+            disk: DiskKind::Memory,
         }
+    }
+
+    /// The same with servers on simulated disks.
+    pub fn on_disks(self) -> Self {
+        let disk = DiskKind::Simulated;
+        Self { disk, ..self }
     }
 
     /// The clients' names.

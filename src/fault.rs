@@ -255,6 +255,38 @@ pub enum Fault {
         #[serde(rename = "for")]
         length: Nanos,
     },
+    /// The machine goes dark inside the `operations`th operation of its disk from here:
+    /// of what was not synced any sector may survive. It starts again after a while.
+    PowerCut {
+        target: Target,
+        operations: u32,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// The next `count` operations of the disk fail.
+    IoError { target: Target, count: u32 },
+    /// Each commit takes up to `by` longer.
+    SlowSync {
+        target: Target,
+        by: Nanos,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// Nothing can be written to the disk.
+    FullDisk {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
+    /// A copy is taken of what is on the disk.
+    Backup { target: Target },
+    /// The machine goes dark; it starts again after a while with the last copy that
+    /// was taken, and a floor: the highest token granted so far.
+    Restore {
+        target: Target,
+        #[serde(rename = "for")]
+        length: Nanos,
+    },
     /// The clocks run at another rate, then at their old one.
     Rate {
         target: Target,
@@ -286,9 +318,28 @@ impl Fault {
             | Fault::GcPause { target, .. }
             | Fault::Crash { target, .. }
             | Fault::PowerLoss { target, .. }
+            | Fault::PowerCut { target, .. }
+            | Fault::IoError { target, .. }
+            | Fault::SlowSync { target, .. }
+            | Fault::FullDisk { target, .. }
+            | Fault::Backup { target }
+            | Fault::Restore { target, .. }
             | Fault::Rate { target, .. }
             | Fault::Step { target, .. } => vec![target],
         }
+    }
+
+    /// Whether it strikes a disk that can fail, and needs one.
+    pub fn is_of_disks(&self) -> bool {
+        matches!(
+            self,
+            Fault::PowerCut { .. }
+                | Fault::IoError { .. }
+                | Fault::SlowSync { .. }
+                | Fault::FullDisk { .. }
+                | Fault::Backup { .. }
+                | Fault::Restore { .. }
+        )
     }
 
     /// The fault's name, as in schedules and histories.
@@ -311,6 +362,12 @@ impl Fault {
             Fault::GcPause { .. } => "gc-pause",
             Fault::Crash { .. } => "crash",
             Fault::PowerLoss { .. } => "power-loss",
+            Fault::PowerCut { .. } => "power-cut",
+            Fault::IoError { .. } => "io-error",
+            Fault::SlowSync { .. } => "slow-sync",
+            Fault::FullDisk { .. } => "full-disk",
+            Fault::Backup { .. } => "backup",
+            Fault::Restore { .. } => "restore",
             Fault::Rate { .. } => "rate",
             Fault::Step { .. } => "step",
         }

@@ -67,6 +67,12 @@ flaws! {
     NeverContendsAgain = "never-contends-again",
     /// The leader cannot reach storage to fence, and works all the same.
     WorksUnfenced = "works-unfenced",
+    /// The store answers, and makes it durable with the next.
+    AnswersBeforeDurable = "answers-before-durable",
+    /// The counter is written and never synced.
+    CounterNotSynced = "counter-not-synced",
+    /// The store comes back from an old copy and goes on from the copy's counter.
+    RestoredWithoutFloor = "restored-without-floor",
     /// A returning holder gets its old token.
     SameHolderSameToken = "same-holder-same-token",
     /// A new acquire by the live holder gets the live token; a delayed release then kills it.
@@ -91,6 +97,10 @@ flaws! {
     FenceIsANoOp = "fence-is-a-no-op",
     /// Storage refuses a token equal to the highest it has seen.
     RefusesEqual = "refuses-equal",
+    /// A fence is answered before it is durable.
+    FenceNotDurable = "fence-not-durable",
+    /// A value is durable when it is answered, its token only with the next.
+    ValueBeforeToken = "value-before-token",
 }
 
 impl fmt::Display for Flaw {

@@ -111,7 +111,6 @@ fn uniform(workload: &Workload, seed: u64) -> Schedule {
     workload.nemesis.draw_uniform(
         &mut stream(seed, "schedule", 0),
         &workload.lease,
-        workload.traffic.write_every,
         workload.chaos,
     )
 }
@@ -193,8 +192,10 @@ pub fn is_manifest(check: Check) -> bool {
         | Check::BeliefSafety
         | Check::RegisterLinearizable
         | Check::Failover => true,
-        Check::WellFormed | Check::ElectionBarrier | Check::LeaseLinearizable | Check::Conduct => {
-            false
-        }
+        Check::WellFormed
+        | Check::ElectionBarrier
+        | Check::LeaseLinearizable
+        | Check::LockDelay
+        | Check::Conduct => false,
     }
 }

@@ -44,6 +44,12 @@ pub enum Mark {
     FrameDuplicated,
     /// A process came back after a crash or a power loss.
     Restarted,
+    /// The power went inside an operation of a disk.
+    PowerCutInside,
+    /// A server's disk failed, and it went on from what was durable.
+    RecoveredFromDiskError,
+    /// The store came back from an old copy and granted again.
+    GrantedAfterRestore,
     /// The store came back, and a lease of before was renewed.
     RenewedAcrossStoreRestart,
     /// The store's clock has run ahead of or behind true time by a millisecond or more.
@@ -85,6 +91,9 @@ impl Mark {
             Mark::FrameDelayed => "a frame came late",
             Mark::FrameDuplicated => "a frame came twice",
             Mark::Restarted => "a crashed process came back",
+            Mark::PowerCutInside => "the power went inside a disk operation",
+            Mark::RecoveredFromDiskError => "a server recovered from an error of its disk",
+            Mark::GrantedAfterRestore => "a store that was restored from an old copy granted",
             Mark::RenewedAcrossStoreRestart => "a lease was renewed across a restart of the store",
             Mark::ClocksApart => "the store's clock ran apart from true time",
             Mark::OverlapBeyondTheBound => "two leaders believed at once, beyond the clocks' bound",
@@ -167,6 +176,9 @@ struct Seer {
     /// By lease: when its last term runs out on the store's clock, unless it was released,
     /// and whether the store has come back since.
     runs_out: BTreeMap<Name, (Nanos, bool)>,
+    /// The nodes that have restarted and not said yet what they found.
+    restarted: BTreeSet<Name>,
+    restored: bool,
 }
 
 impl Seer {
@@ -176,7 +188,13 @@ impl Seer {
             ("lost", _) => drop(self.marks.insert(Mark::FrameLost)),
             ("delayed", _) => drop(self.marks.insert(Mark::FrameDelayed)),
             ("duplicated", _) => drop(self.marks.insert(Mark::FrameDuplicated)),
-            ("restart", _) => drop(self.marks.insert(Mark::Restarted)),
+            ("restart", node) => {
+                self.marks.insert(Mark::Restarted);
+                self.restarted.extend(node);
+            }
+            ("power-loss", _) if !value["inside"].is_null() => {
+                self.marks.insert(Mark::PowerCutInside);
+            }
             ("power-loss", _) if value["target"] == "everyone" => {
                 self.marks.insert(Mark::Blackout);
             }
@@ -206,10 +224,13 @@ impl Seer {
             ("isolate" | "partition" | "partition-oneway" | "halves", _) => {
                 let named = ["node", "nodes", "from", "to"].map(|field| &value[field]);
                 let halves = value["halves"].as_array().into_iter().flatten();
-                let cut = named.into_iter().chain(halves).flat_map(|value| match value {
-                    serde_json::Value::Array(nodes) => nodes.clone(),
-                    other => vec![other.clone()],
-                });
+                let cut = named
+                    .into_iter()
+                    .chain(halves)
+                    .flat_map(|value| match value {
+                        serde_json::Value::Array(nodes) => nodes.clone(),
+                        other => vec![other.clone()],
+                    });
                 let cut: Vec<Name> = cut
                     .filter_map(|node| node.as_str().map(Name::from))
                     .collect();
@@ -266,6 +287,9 @@ impl Seer {
                 self.grants_are_recorded = true;
                 let end = granted.clock.saturating_add(granted.ttl);
                 self.runs_out.insert(granted.lease.clone(), (end, false));
+                if self.restored {
+                    self.marks.insert(Mark::GrantedAfterRestore);
+                }
                 let offset = i128::from(granted.clock) - i128::from(event.time);
                 let first = *self.store_offset.get_or_insert(offset);
                 if (offset - first).unsigned_abs() >= 1_000_000 {
@@ -284,7 +308,13 @@ impl Seer {
                     *is_released = true;
                 }
             }
+            Observation::StorageRecovered(_) => self.came_back(&event.process),
+            Observation::Restored(_) => {
+                self.restored = true;
+                self.came_back(&event.process);
+            }
             Observation::StoreRecovered(recovered) => {
+                self.came_back(&event.process);
                 let owned = recovered
                     .leases
                     .iter()
@@ -312,7 +342,9 @@ impl Seer {
             {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);
             }
-            Observation::Denied(denied) if denied.f == F::Acquire && denied.error.kind == "held" => {
+            Observation::Denied(denied)
+                if denied.f == F::Acquire && denied.error.kind == "held" =>
+            {
                 if let Some((end, restarted)) = self.runs_out.get(&denied.lease)
                     && denied.clock >= *end
                 {
@@ -347,6 +379,13 @@ impl Seer {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A server says what it found. One that has not restarted had an error.
+    fn came_back(&mut self, process: &Name) {
+        if !self.restarted.remove(process) {
+            self.marks.insert(Mark::RecoveredFromDiskError);
         }
     }
 

@@ -22,9 +22,9 @@ use crate::{
 };
 
 pub use menu::{
-    FRAMES, bridge, crash, delay, duplicate, each_kind, flaky, gc_pause, halves, hold, isolate,
-    latency, lose, lose_exactly, partition, partition_oneway, pause, power_loss, rate, starve,
-    step, suspend,
+    FRAMES, backup, bridge, crash, delay, duplicate, each_kind, flaky, full_disk, gc_pause, halves,
+    hold, io_error, isolate, latency, lose, lose_exactly, partition, partition_oneway, pause,
+    power_cut, power_loss, rate, restore, slow_sync, starve, step, suspend,
 };
 
 /// What may go wrong, and how often.
@@ -106,12 +106,7 @@ impl Nemesis {
     }
 
     /// Draws a schedule.
-    pub fn draw(
-        &self,
-        rng: &mut ChaCha8Rng,
-        lease: &LeaseConfig,
-        chaos: Nanos,
-    ) -> Schedule {
+    pub fn draw(&self, rng: &mut ChaCha8Rng, lease: &LeaseConfig, chaos: Nanos) -> Schedule {
         let total_weight: u32 = self.choices.iter().map(|choice| choice.weight).sum();
         if total_weight == 0 || self.per == 0 {
             return Schedule::new();
@@ -205,7 +200,24 @@ impl<'a> Draw<'a> {
             | Fault::Suspend { length, .. }
             | Fault::GcPause { length, .. }
             | Fault::Crash { length, .. }
-            | Fault::PowerLoss { length, .. } => *length = drawn,
+            | Fault::PowerLoss { length, .. }
+            | Fault::FullDisk { length, .. }
+            | Fault::Restore { length, .. } => *length = drawn,
+            Fault::PowerCut {
+                operations, length, ..
+            } => {
+                // A commit is some ten operations, an opening some fifty.
+                *operations = self.rng.random_range(1..=60);
+                *length = drawn;
+            }
+            Fault::IoError { count, .. } => *count = frames,
+            Fault::SlowSync { by, length, .. } => {
+                *by = self
+                    .rng
+                    .random_range(TICK..=(self.lease.ttl / 3).max(2 * TICK));
+                *length = drawn;
+            }
+            Fault::Backup { .. } => {}
             Fault::Latency {
                 min, max, length, ..
             } => {

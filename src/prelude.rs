@@ -6,16 +6,17 @@ pub use deposed_checkers::{
 };
 
 pub use crate::{
-    cluster::{Cluster, StorageKind},
+    cluster::{Cluster, DiskKind, StorageKind},
     compare::Arm,
     fault::{Fault, Moment, Target},
     flaw::Flaw,
     lease::LeaseConfig,
     mark::Mark,
     nemesis::{
-        Choice, Length, Nemesis, bridge, crash, delay, duplicate, each_kind, flaky, gc_pause,
-        halves, hold, isolate, latency, lose, lose_exactly, partition, partition_oneway, pause,
-        power_loss, rate, starve, step, suspend,
+        Choice, Length, Nemesis, backup, bridge, crash, delay, duplicate, each_kind, flaky,
+        full_disk, gc_pause, halves, hold, io_error, isolate, latency, lose, lose_exactly,
+        partition, partition_oneway, pause, power_cut, power_loss, rate, restore, slow_sync,
+        starve, step, suspend,
     },
     net::LocalFuture,
     node::Node,

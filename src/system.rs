@@ -13,10 +13,10 @@ use crate::{
     lease::{LeaseConfig, StoreLimits},
     net::LocalFuture,
     node::{
-        Node,
+        Node, effect_leader, effect_server,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        effect_leader, effect_server, lease_server, storage_server,
+        lease_server, storage_server,
     },
     workload::Traffic,
 };
@@ -101,6 +101,8 @@ impl System for Deposed {
 
     fn store(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
         let limits = StoreLimits {
+            // A store that was restored from an old copy stays closed for the longest ttl.
+            max_ttl: setup.lease.ttl,
             lock_delay: setup.lease.lock_delay,
             ..StoreLimits::default()
         };

@@ -9,6 +9,7 @@ pub fn workload() -> Workload {
     let writing = [Moment::invoking(F::Write), Moment::done(F::Fence)];
     Workload {
         story: "store and storage crash or lose power, and restart with durable state",
+        cluster: Cluster::of(3).on_disks(),
         nemesis: Nemesis::one_in(
             2,
             vec![

@@ -8,7 +8,8 @@ use crate::{
     compare::{Arm, Measures},
     parallel::all_cores,
     report::{
-        Halt, campaign::title,
+        Halt,
+        campaign::title,
         comparison::{Comparison, LEGEND},
     },
     workload::Workload,
@@ -28,7 +29,12 @@ pub(super) fn compare(
     let seeds_of = |workload: &Workload| args.seeds.map_or(workload.seeds, NonZero::get);
     let plan: Vec<_> = rows
         .iter()
-        .map(|row| (&row.configured, 0..=seeds_of(row.workload).saturating_sub(1)))
+        .map(|row| {
+            (
+                &row.configured,
+                0..=seeds_of(row.workload).saturating_sub(1),
+            )
+        })
         .collect();
     let bar = progress::bar(console.progress, run::total(&plan), "seeds");
     let jobs = args
@@ -65,7 +71,9 @@ pub(super) fn compare(
     if console.stop.load(Ordering::Relaxed) && ran < run::total(&plan) {
         // Rows over different seeds say nothing.
         let planned = run::total(&plan);
-        console.complain(&format!("interrupted after {ran} of {planned} runs: nothing to compare"));
+        console.complain(&format!(
+            "interrupted after {ran} of {planned} runs: nothing to compare"
+        ));
         return Ok(Exit::Interrupted);
     }
     let mut measured = measured.into_iter();

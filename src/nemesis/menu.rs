@@ -217,6 +217,44 @@ pub fn power_loss(target: Target) -> Choice {
     Choice::new(Fault::PowerLoss { target, length: 0 })
 }
 
+/// A power loss inside one of the next 60 operations of the disk, and a restart.
+pub fn power_cut(target: Target) -> Choice {
+    Choice::new(Fault::PowerCut {
+        target,
+        operations: 0,
+        length: 0,
+    })
+}
+
+/// One to three operations of the disk fail.
+pub fn io_error(target: Target) -> Choice {
+    Choice::new(Fault::IoError { target, count: 0 })
+}
+
+/// Commits that take up to a third of the ttl longer.
+pub fn slow_sync(target: Target) -> Choice {
+    Choice::new(Fault::SlowSync {
+        target,
+        by: 0,
+        length: 0,
+    })
+}
+
+/// A disk on which nothing can be written.
+pub fn full_disk(target: Target) -> Choice {
+    Choice::new(Fault::FullDisk { target, length: 0 })
+}
+
+/// A copy of what is on the disk.
+pub fn backup(target: Target) -> Choice {
+    Choice::new(Fault::Backup { target })
+}
+
+/// A power loss, and a restart with the last copy that was taken.
+pub fn restore(target: Target) -> Choice {
+    Choice::new(Fault::Restore { target, length: 0 })
+}
+
 /// A change of clock rate, inside the bound.
 pub fn rate(target: Target) -> Choice {
     Choice::new(Fault::Rate {

@@ -23,7 +23,6 @@ impl Nemesis {
         &self,
         rng: &mut ChaCha8Rng,
         lease: &LeaseConfig,
-        write_every: Nanos,
         chaos: Nanos,
     ) -> Schedule {
         if self.choices.is_empty() || chaos == 0 {
@@ -37,8 +36,6 @@ impl Nemesis {
         let mut draw = Draw {
             rng,
             lease,
-            write_every,
-            chaos,
             total_weight: 0,
             nemesis: self,
         };
@@ -72,7 +69,7 @@ mod tests {
         let mut counts = Vec::new();
         for seed in 0..200 {
             let mut rng = stream(seed, "schedule", 0);
-            let schedule = nemesis.draw_uniform(&mut rng, &lease, MS, 60 * SECOND);
+            let schedule = nemesis.draw_uniform(&mut rng, &lease, 60 * SECOND);
             let aimed = |entry: &Injection| !matches!(entry.when, Trigger::At(_));
             assert!(!schedule.iter().any(aimed));
             counts.push(schedule.len());

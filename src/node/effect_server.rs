@@ -23,19 +23,19 @@ use crate::{
 /// Runs the resource of this node until it cannot go on; whether it goes by idempotency
 /// keys.
 pub async fn run(node: Node, keys: bool) {
-    match recover(&node, keys).await {
-        Ok(relay) => serve(node.clone(), EffectServer { node, relay }).await,
-        Err(error) => tracing::error!(target: "deposed", "the relay does not start: {error}"),
-    }
+    serve(node.clone(), async |_| recover(&node, keys).await).await;
 }
 
-async fn recover(node: &Node, keys: bool) -> io::Result<EffectRelay> {
+async fn recover(node: &Node, keys: bool) -> io::Result<EffectServer> {
     let records = records_json::<OutboxRecord>(node.disk()).await?;
     let records: BTreeMap<Name, OutboxRecord> = records
         .into_iter()
         .map(|(lease, record)| (Name::from(lease), record))
         .collect();
-    Ok(EffectRelay::recover(keys, records))
+    Ok(EffectServer {
+        node: node.clone(),
+        relay: EffectRelay::recover(keys, records),
+    })
 }
 
 struct EffectServer {

@@ -1,9 +1,9 @@
 //! The lease server: a [`LeaseStore`] behind a network, on a durable disk.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use deposed_checkers::history::{
-    Denied, F, Failure, Granted, Name, Nanos, Observation, RecoveredLease, Released, Renewed,
+    self, Denied, F, Failure, Granted, Name, Nanos, Observation, RecoveredLease, Released, Renewed,
     StoreRecovered, Token,
 };
 
@@ -13,57 +13,83 @@ use super::{
     server::{Service, serve},
 };
 use crate::{
-    disk::{commit_json, records_json},
+    disk::{Batch, RESTORED, Restored, all_json, put_json, take_json},
     flaw::{Flaw, Planted},
-    lease::{Denial, LeaseRecord, LeaseStore, StoreLimits},
+    lease::{Denial, LeaseRecord, LeaseStore, Restoration, StoreLimits},
     net::LocalFuture,
 };
 
+/// The record of each lease is called this and the lease's name.
+const LEASE: &str = "lease/";
+/// The record that a restore from an old copy leaves behind.
+const RESTORATION: &str = "restoration";
+
 /// Runs the lease server of this node until it cannot go on.
 pub async fn run(node: Node, limits: StoreLimits, planted: Planted) {
-    match recover(&node, limits, planted).await {
-        Ok(store) => {
-            let server = LeaseServer {
-                node: node.clone(),
-                store,
-                planted,
-            };
-            serve(node, server).await;
-        }
-        Err(error) => {
-            tracing::error!(target: "deposed", "the lease server does not start: {error}")
-        }
-    }
+    let recover = async |first| recover(&node, &limits, planted, first).await;
+    serve(node.clone(), recover).await;
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing
 /// records nothing; a later one that finds nothing says so, since it forgot.
-async fn recover(node: &Node, limits: StoreLimits, planted: Planted) -> io::Result<LeaseStore> {
-    let records = records_json::<LeaseRecord>(node.disk()).await?;
-    if records.is_empty() && node.boots() == 1 {
-        return Ok(LeaseStore::new(limits, planted));
-    }
+async fn recover(
+    node: &Node,
+    limits: &StoreLimits,
+    planted: Planted,
+    first: bool,
+) -> io::Result<LeaseServer> {
+    let mut records = node.disk().records().await?;
+    let restored: Option<Restored> = take_json(&mut records, RESTORED)?;
+    let restoration: Option<Restoration> = take_json(&mut records, RESTORATION)?;
+    let leases: BTreeMap<Name, LeaseRecord> = all_json(&records, LEASE)?;
     let clock = node.now();
-    let found = records.iter().map(|(lease, record)| {
-        let owner = record.owner.as_ref().filter(|_| !record.released);
+    let found = leases.iter().map(|(lease, record)| {
+        let owner = record.owner.as_ref();
+        // A restored store takes no owner over: see `LeaseStore::restore`.
+        let owner = owner.filter(|_| !record.released && restored.is_none());
         let recovered = RecoveredLease {
             counter: record.counter,
             holder: owner.map(|owner| owner.holder.clone()),
             ttl: owner.map(|owner| owner.ttl),
         };
-        (Name::from(lease), recovered)
+        (lease.clone(), recovered)
     });
-    let recovered = StoreRecovered {
-        leases: found.collect(),
-        clock,
-    };
-    node.observe(Observation::StoreRecovered(recovered));
+    let found = found.collect();
     let now = counted_on(node, planted);
-    let records = records
-        .into_iter()
-        .map(|(lease, record)| (Name::from(lease), record))
-        .collect();
-    Ok(LeaseStore::recover(limits, planted, records, now))
+    let mut store = match restored {
+        Some(Restored { floor }) if !planted.has(Flaw::RestoredWithoutFloor) => {
+            LeaseStore::restore(limits.clone(), planted, leases, floor, now)
+        }
+        _ if first && leases.is_empty() => LeaseStore::new(limits.clone(), planted),
+        _ => LeaseStore::recover(limits.clone(), planted, leases, now),
+    };
+    if let Some(restoration) = restoration {
+        store.resume_restoration(restoration, now);
+    }
+    let mut server = LeaseServer {
+        node: node.clone(),
+        closed: store.restoration(now).closed_for > 0,
+        store,
+        planted,
+        unwritten: None,
+    };
+    match restored {
+        Some(Restored { floor }) => {
+            server.take_over_copy().await?;
+            let leases = found;
+            node.observe(Observation::Restored(history::Restored {
+                floor,
+                leases,
+                clock,
+            }));
+        }
+        None if first && records.is_empty() && restoration.is_none() => {}
+        None => node.observe(Observation::StoreRecovered(StoreRecovered {
+            leases: found,
+            clock,
+        })),
+    }
+    Ok(server)
 }
 
 /// What the clock reads that leases are counted on: the boot clock.
@@ -77,7 +103,11 @@ fn counted_on(node: &Node, planted: Planted) -> Nanos {
 struct LeaseServer {
     node: Node,
     store: LeaseStore,
+    /// The restoration on the disk says that nothing may be granted for a while.
+    closed: bool,
     planted: Planted,
+    /// Under [`Flaw::AnswersBeforeDurable`], what was answered and is not durable.
+    unwritten: Option<Batch>,
 }
 
 impl Service for LeaseServer {
@@ -247,14 +277,47 @@ impl LeaseServer {
         }
         let now = self.node.now();
         let holding = self.store.holding(now, lease)?;
-        Some(self.node.clock().wall().saturating_add(holding.expiry - now))
+        Some(
+            self.node
+                .clock()
+                .wall()
+                .saturating_add(holding.expiry - now),
+        )
     }
 
-    async fn commit(&self, lease: &Name) -> io::Result<()> {
+    /// Makes a lease durable, before anybody is answered.
+    async fn commit(&mut self, lease: &Name) -> io::Result<()> {
         let Some(record) = self.store.record(lease) else {
             return Ok(());
         };
-        commit_json(self.node.disk(), lease, &record).await
+        let mut batch = Batch::new();
+        put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
+        // Once the store grants again a further restart need not close it anew.
+        let now = counted_on(&self.node, self.planted);
+        let restoration = self.store.restoration(now);
+        if self.closed && restoration.closed_for == 0 {
+            put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
+            self.closed = false;
+        }
+        if self.planted.has(Flaw::AnswersBeforeDurable) {
+            batch = self.unwritten.replace(batch).unwrap_or_default();
+        }
+        if self.planted.has(Flaw::CounterNotSynced) {
+            return self.node.disk().write(batch).await;
+        }
+        self.node.disk().commit(batch).await
+    }
+
+    /// Makes durable, in one piece, that an old copy was raised to its floor.
+    async fn take_over_copy(&mut self) -> io::Result<()> {
+        let mut batch = Batch::from([(RESTORED.to_owned(), None)]);
+        let now = counted_on(&self.node, self.planted);
+        let restoration = self.store.restoration(now);
+        put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
+        for (lease, record) in self.store.records() {
+            put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
+        }
+        self.node.disk().commit(batch).await
     }
 
     fn deny<T>(&self, asked: Asked, clock: Nanos, denial: &Denial) -> Outcome<T> {

@@ -1,20 +1,24 @@
 //! What every server of ours does with its connections: accept, read requests,
-//! answer, and close a connection that speaks nonsense without harming the others.
+//! answer, and close a connection that speaks nonsense without harming the others;
+//! and what it does when its disk fails: start over from what is durable.
 
-use std::rc::Rc;
+use std::{cell::Cell, io, rc::Rc};
 
 use deposed_checkers::history::{Failure, Nanos};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 use super::{
     Node,
     frame::{Reply, Request},
 };
-use crate::net::{Connection, FrameError, LocalFuture};
+use crate::net::{Connection, FrameError, Listener, LocalFuture};
 
 /// A connection on which nothing came for this long is closed: its other end may
 /// be gone without a word (a power loss, a wedged stream).
 const IDLE_LIMIT: Nanos = 60_000_000_000;
+
+/// How long a server waits before it takes its disk up again: at first, and at most.
+const RETRY: (Nanos, Nanos) = (5_000_000, 40_000_000);
 
 /// Answers requests one at a time.
 pub trait Service {
@@ -22,12 +26,20 @@ pub trait Service {
     ///
     /// # Errors
     /// When durable state could not be written: nothing was answered, and the
-    /// server stops rather than go on with what it cannot keep.
-    fn answer(&mut self, request: Request) -> LocalFuture<'_, std::io::Result<Option<Reply>>>;
+    /// service is given up for one that recovers from what is durable.
+    fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>>;
 }
 
-/// Serves until the listener breaks or the service cannot go on.
-pub async fn serve(node: Node, service: impl Service + 'static) {
+/// Serves until the listener breaks, or what `recover` finds on the disk is corrupted.
+///
+/// `recover` makes a service of what is durable; it is told whether this is the first
+/// time that this node ever does. When the disk fails, all connections are closed and
+/// the service is recovered anew: nobody is answered from a memory that is ahead of
+/// its disk.
+pub async fn serve<S: Service + 'static>(node: Node, recover: impl AsyncFn(bool) -> io::Result<S>) {
+    let Some(mut service) = take_up(&node, &recover, node.boots() == 1).await else {
+        return;
+    };
     let mut listener = match node.net().listen().await {
         Ok(listener) => listener,
         Err(error) => {
@@ -35,30 +47,98 @@ pub async fn serve(node: Node, service: impl Service + 'static) {
             return;
         }
     };
+    while answer_all(&node, &mut *listener, service).await {
+        service = match take_up(&node, &recover, false).await {
+            Some(service) => service,
+            None => return,
+        };
+    }
+}
+
+/// A service on what is durable; `None` where nobody may go on from that.
+async fn take_up<S>(
+    node: &Node,
+    recover: &impl AsyncFn(bool) -> io::Result<S>,
+    first: bool,
+) -> Option<S> {
+    let (mut wait, longest) = RETRY;
+    loop {
+        match recover(first).await {
+            Ok(service) => return Some(service),
+            Err(error) if is_final(&error) => {
+                tracing::error!(target: "deposed", "does not start: {error}");
+                return None;
+            }
+            Err(error) => tracing::warn!(target: "deposed", "cannot start yet: {error}"),
+        }
+        node.sleep(wait).await;
+        wait = longest.min(wait * 2);
+    }
+}
+
+/// What no further try will change.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::NotFound
+    )
+}
+
+/// Answers until the service fails (true) or the listener breaks (false).
+async fn answer_all(
+    node: &Node,
+    listener: &mut dyn Listener,
+    service: impl Service + 'static,
+) -> bool {
     // Requests of all connections queue up here in the order of their arrival: a
     // request sees the state that the one before it has made durable.
     let service = Rc::new(Mutex::new(Some(service)));
-    let stop = Rc::new(tokio::sync::Notify::new());
+    let failed = Rc::new(Failed::default());
     loop {
         let accepted = tokio::select! {
             biased;
-            () = stop.notified() => return,
+            () = failed.wait() => return true,
             accepted = listener.accept() => accepted,
         };
         let connection = match accepted {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::error!(target: "deposed", "cannot accept: {error}");
-                return;
+                return false;
             }
         };
-        let (peer, service, stop) = (node.clone(), service.clone(), stop.clone());
+        let (peer, service, failed) = (node.clone(), service.clone(), failed.clone());
         node.spawn(async move {
-            if let Err(error) = converse(&peer, connection, &service).await {
-                tracing::error!(target: "deposed", "stops: {error}");
-                stop.notify_one();
+            tokio::select! {
+                biased;
+                () = failed.wait() => {}
+                ended = converse(&peer, connection, &service) => if let Err(error) = ended {
+                    tracing::error!(target: "deposed", "the disk failed: {error}");
+                    failed.tell();
+                }
             }
         });
+    }
+}
+
+/// Whether a service has failed.
+#[derive(Default)]
+struct Failed {
+    failed: Cell<bool>,
+    told: Notify,
+}
+
+impl Failed {
+    fn tell(&self) {
+        self.failed.set(true);
+        self.told.notify_waiters();
+    }
+
+    async fn wait(&self) {
+        let told = self.told.notified();
+        if !self.failed.get() {
+            told.await;
+        }
     }
 }
 
@@ -67,7 +147,7 @@ async fn converse(
     node: &Node,
     mut connection: Connection,
     service: &Mutex<Option<impl Service>>,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     // One timer a connection, looked at when it fires, not one a request.
     let idle_at = |last: Nanos| last.saturating_add(IDLE_LIMIT);
     let mut last_request = node.now();

@@ -13,43 +13,59 @@ use super::{
     server::{Service, serve},
 };
 use crate::{
-    disk::{commit_json, records_json},
-    flaw::Planted,
+    disk::{RESTORED, all_json, commit_json},
+    flaw::{Flaw, Planted},
     net::LocalFuture,
     storage::{Certainty, FencedStorage, Refusal, ShardRecord},
 };
 
+/// The record of each lease's data is called this and the lease's name.
+const SHARD: &str = "shard/";
+
 /// Runs the storage server of this node until it cannot go on.
 pub async fn run(node: Node, planted: Planted) {
-    match recover(&node, planted).await {
-        Ok(storage) => serve(node.clone(), StorageServer { node, storage }).await,
-        Err(error) => tracing::error!(target: "deposed", "the storage does not start: {error}"),
-    }
+    serve(node.clone(), async |first| {
+        recover(&node, planted, first).await
+    })
+    .await;
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing
 /// records nothing; a later one that finds nothing says so, since it forgot.
-async fn recover(node: &Node, planted: Planted) -> io::Result<FencedStorage> {
-    let records = records_json::<ShardRecord>(node.disk()).await?;
-    if records.is_empty() && node.boots() == 1 {
-        return Ok(FencedStorage::new(planted));
+async fn recover(node: &Node, planted: Planted, first: bool) -> io::Result<StorageServer> {
+    let records = node.disk().records().await?;
+    if records.contains_key(RESTORED) {
+        let what = "the storage's disk is an old copy: it lacks writes that were acknowledged and \
+                    tokens that were seen, and no floor makes good for that; only a lease server \
+                    can be restored";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
-    let records: BTreeMap<Name, ShardRecord> = records
-        .into_iter()
-        .map(|(lease, record)| (Name::from(lease), record))
-        .collect();
-    let storage = FencedStorage::recover(planted, records);
-    let highest = storage
-        .highest()
-        .map(|(lease, token)| (lease.clone(), token))
-        .collect();
-    node.observe(Observation::StorageRecovered(StorageRecovered { highest }));
-    Ok(storage)
+    let records: BTreeMap<Name, ShardRecord> = all_json(&records, SHARD)?;
+    let storage = match first && records.is_empty() {
+        true => FencedStorage::new(planted),
+        false => {
+            let storage = FencedStorage::recover(planted, records);
+            let highest = storage.highest();
+            let highest = highest.map(|(lease, token)| (lease.clone(), token));
+            let highest = highest.collect();
+            node.observe(Observation::StorageRecovered(StorageRecovered { highest }));
+            storage
+        }
+    };
+    Ok(StorageServer {
+        node: node.clone(),
+        storage,
+        planted,
+        token_to_write: BTreeMap::new(),
+    })
 }
 
 struct StorageServer {
     node: Node,
     storage: FencedStorage,
+    planted: Planted,
+    /// Under [`Flaw::ValueBeforeToken`], what the next commit makes durable.
+    token_to_write: BTreeMap<Name, ShardRecord>,
 }
 
 /// A write or a delete, as it is recorded.
@@ -126,7 +142,9 @@ impl StorageServer {
     async fn fence(&mut self, lease: Name, token: Token) -> io::Result<Outcome<()>> {
         match self.storage.fence(&lease, token) {
             Ok(()) => {
-                self.commit(&lease).await?;
+                if !self.planted.has(Flaw::FenceNotDurable) {
+                    self.commit(&lease).await?;
+                }
                 self.node
                     .observe(Observation::Fenced(Fenced { lease, token }));
                 Ok(Outcome::Ok(()))
@@ -170,11 +188,21 @@ impl StorageServer {
         }
     }
 
-    async fn commit(&self, lease: &Name) -> io::Result<()> {
-        let Some(record) = self.storage.record(lease) else {
+    /// Makes a lease's values and highest token durable together, before anybody is
+    /// answered.
+    async fn commit(&mut self, lease: &Name) -> io::Result<()> {
+        let Some(mut record) = self.storage.record(lease) else {
             return Ok(());
         };
-        commit_json(self.node.disk(), lease, &record).await
+        if self.planted.has(Flaw::ValueBeforeToken) {
+            let values = record.values.clone();
+            let before = self.token_to_write.insert(lease.clone(), record);
+            record = ShardRecord {
+                values,
+                ..before.unwrap_or_default()
+            };
+        }
+        commit_json(self.node.disk(), &format!("{SHARD}{lease}"), &record).await
     }
 
     fn refuse(

@@ -186,7 +186,11 @@ fn groups(widths: &[usize]) -> String {
     let mut text = String::new();
     for (from, over, name) in GROUPS {
         let end: usize = widths[..from + over].iter().map(|width| width + 2).sum();
-        let _ = write!(text, "{name:>width$}", width = end - 2 - text.chars().count());
+        let _ = write!(
+            text,
+            "{name:>width$}",
+            width = end - 2 - text.chars().count()
+        );
     }
     text
 }
@@ -243,6 +247,9 @@ w  the same 50 seeds in each row
         assert_eq!(text.lines().next(), expected.lines().next());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
-        assert!(lines.iter().all(|line| line.chars().count() <= 120), "{text}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 120),
+            "{text}"
+        );
     }
 }

@@ -188,9 +188,9 @@ fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
             .any(|(index, action)| *index < row.index && said(action))
     };
     match name {
-        "gc-pause" => false,
+        "gc-pause" | "power-cut" => false,
         "resume" => begun(&["pause", "paused", "suspend"].map(|stop| format!("{stop} {whom} "))),
-        "restart" => begun(&["crash", "power-loss"].map(|end| format!("{end} {whom} "))),
+        "restart" => begun(&["crash", "power-loss", "restore"].map(|end| format!("{end} {whom} "))),
         "heal" => begun(&[whom.to_owned()]),
         _ => true,
     }

@@ -221,7 +221,11 @@ pub fn fault(name: &str, value: &Value) -> String {
     }
     if let (Some(lose), Some(delay)) = (number("lose_ppb"), number("delay_ppb")) {
         let percent = |ppb: u64| ppb / 10_000_000;
-        add(format!("losing {} %, delaying {} %", percent(lose), percent(delay)));
+        add(format!(
+            "losing {} %, delaying {} %",
+            percent(lose),
+            percent(delay)
+        ));
     }
     for end in ["from", "to"] {
         match nodes(&value[end]) {

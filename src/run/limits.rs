@@ -143,7 +143,8 @@ impl Header {
         match self.cluster.storage {
             StorageKind::Fenced => Ok(()),
             StorageKind::Effects { .. } if self.traffic.delete_one_in > 0 => {
-                let what = "what was done cannot be deleted; its traffic's 'delete_one_in' must be 0";
+                let what =
+                    "what was done cannot be deleted; its traffic's 'delete_one_in' must be 0";
                 Err(HeaderError::Storage(what.to_owned()))
             }
             StorageKind::Effects { .. } if self.traffic.without_barrier => {
@@ -179,6 +180,9 @@ impl Header {
                 clients - 1
             ));
         }
+        if injection.fault.is_of_disks() {
+            self.can_fail_disks(&injection.fault)?;
+        }
         match injection.fault {
             Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
                 "a clock rate of {rate_ppb} parts per billion; {} to {} can be run",
@@ -199,6 +203,36 @@ impl Header {
             } if u64::from(lose_ppb) + u64::from(delay_ppb) > WHOLE => Err(format!(
                 "{lose_ppb} and {delay_ppb} parts per billion of the frames are lost and late, \
                  together more than {WHOLE}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn can_fail_disks(&self, fault: &Fault) -> Result<(), String> {
+        let name = fault.name();
+        let client = |target: &Target| !matches!(target, Target::Store | Target::Storage);
+        if let Some(target) = fault.targets().into_iter().find(client) {
+            return Err(format!(
+                "a {name} needs a server's disk, and its target {target:?} is none: take the \
+                 store or the storage"
+            ));
+        }
+        if self.cluster.disk.is_memory() {
+            return Err(format!(
+                "a {name} needs a disk that can fail, and the servers keep their state in \
+                 memory: set \"disk\":\"simulated\" in the cluster"
+            ));
+        }
+        let storage_too = self.cluster.storage == StorageKind::CompareAndSwap;
+        match fault {
+            Fault::Restore { target, .. } if *target != Target::Store || storage_too => {
+                Err(String::from(
+                    "only a lease server can come back from an old copy: storage would lack \
+                     writes that it had acknowledged, and no floor makes good for that",
+                ))
+            }
+            Fault::PowerCut { operations: 0, .. } => Err(String::from(
+                "a power-cut inside the 0th operation of the disk; they count from 1",
             )),
             _ => Ok(()),
         }

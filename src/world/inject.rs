@@ -29,7 +29,7 @@ use crate::{
 /// What is to come, and what the faults that are in force have in common.
 pub(super) struct Injector {
     pub(super) queue: Queue,
-    links: Links,
+    pub(super) links: Links,
     /// How many faults have a node's clock at another rate: its own comes back with
     /// the end of the last.
     off_rate: BTreeMap<usize, u32>,
@@ -279,18 +279,16 @@ impl World {
                 for &node in &nodes {
                     self.recorder
                         .nemesis(name, self.value(target, node, length));
-                    // Cut off first, so that no connection is closed in an orderly way.
-                    let others: Vec<usize> = (0..self.actors.len()).collect();
-                    let cut = between(&[node], &others);
-                    let names = self.all_names();
-                    self.injector.links.cut(&self.sim, &names, &cut);
-                    self.take_down(node);
-                    self.injector
-                        .queue
-                        .end(now.saturating_add(length), Ending::Restart { node, cut });
+                    self.go_dark(node, now, length);
                 }
                 !nodes.is_empty()
             }
+            fault @ (Fault::PowerCut { .. }
+            | Fault::IoError { .. }
+            | Fault::SlowSync { .. }
+            | Fault::FullDisk { .. }
+            | Fault::Backup { .. }
+            | Fault::Restore { .. }) => self.strike_disk(fault, now),
             Fault::Rate {
                 target,
                 rate_ppb,
@@ -379,6 +377,8 @@ impl World {
                     self.set_rate(node, self.actors[node].initial_rate);
                 }
             }
+            Ending::SlowSync { node, by } => self.quicken_disk(node, by),
+            Ending::FullDisk { node } => self.free_disk(node),
         }
     }
 
@@ -442,8 +442,11 @@ impl World {
     }
 
     /// Ends a process. A crash ends belief; the node itself cannot record that.
-    fn take_down(&mut self, node: usize) {
+    pub(super) fn take_down(&mut self, node: usize) {
         let actor = &self.actors[node];
+        if let Some(disk) = &actor.disk {
+            disk.kill();
+        }
         if let Some(running) = actor.node.borrow_mut().take() {
             running.each_believer(|believer| {
                 if let Some(told) = believer.told() {

@@ -6,6 +6,7 @@
 //! believes, heals what is due and injects what is due, in that order.
 
 mod clocks;
+mod disks;
 mod inject;
 mod links;
 mod queue;
@@ -28,7 +29,7 @@ use serde_json::json;
 use crate::{
     clock::{Drift, DriftingClock, TrueTime},
     cluster::Role,
-    disk::MemoryDisk,
+    disk::{Disk, MemoryDisk, sim::SimDisk},
     net::{
         LocalFuture,
         sim::{Cuts, Rules, SimNet},
@@ -148,6 +149,8 @@ struct Actor {
     /// The present boot; empty while the node is down.
     node: Rc<RefCell<Option<Node>>>,
     boots: Rc<Cell<u64>>,
+    /// Where its disk can fail.
+    disk: Option<SimDisk>,
 }
 
 impl World {
@@ -216,6 +219,7 @@ impl World {
             injector.queue.on(moment, at)
         });
         watch.ask(&self.actors, now);
+        self.catch_power_cuts(now);
         self.heal_due(now);
         self.inject_due(now);
         Ok(())
@@ -228,12 +232,13 @@ impl Actor {
         let drift = Drift::new(initial_rate, header.offset_of(&name));
         Self {
             role,
-            name,
             clock: DriftingClock::new(time.clone(), drift),
             initial_rate,
             gate: Gate::default(),
             node: Rc::default(),
             boots: Rc::default(),
+            disk: disks::of(role, header, &name),
+            name,
         }
     }
 
@@ -254,18 +259,23 @@ impl Actor {
     ) {
         let (name, role) = (self.name.clone(), self.role);
         let (clock, gate) = (self.clock.clone(), self.gate.clone());
-        let (slot, boots, disk) = (self.node.clone(), self.boots.clone(), MemoryDisk::default());
+        let (slot, boots) = (self.node.clone(), self.boots.clone());
+        let (memory, simulated) = (MemoryDisk::default(), self.disk.clone());
         let (recorder, panics) = (recorder.clone(), panics.clone());
         let (rules, cuts) = (rules.clone(), cuts.clone());
         sim.host(self.name.as_str(), move || {
             boots.set(boots.get() + 1);
             gate.reset();
+            let disk: Rc<dyn Disk> = match &simulated {
+                Some(disk) => Rc::new(disk.boot(Arc::new(clock.clone()))),
+                None => Rc::new(memory.clone()),
+            };
             let node = Node::new(Parts {
                 name: name.clone(),
                 boots: boots.get(),
                 clock: Arc::new(clock.clone()),
                 net: Rc::new(SimNet::new(name.clone(), rules.clone(), cuts.clone())),
-                disk: Rc::new(disk.clone()),
+                disk,
                 rng: stream(seed, &name, boots.get()),
                 recorder: recorder.clone(),
                 gate: gate.clone(),
@@ -332,6 +342,9 @@ impl World {
         self.rules.clear();
         for actor in &self.actors {
             actor.gate.disarm();
+            if let Some(disk) = &actor.disk {
+                disk.disarm();
+            }
         }
         self.heal_due(Nanos::MAX);
         self.recorder.nemesis("calm", json!({}));

@@ -56,6 +56,13 @@ pub(super) enum Ending {
     Rate {
         node: usize,
     },
+    SlowSync {
+        node: usize,
+        by: Nanos,
+    },
+    FullDisk {
+        node: usize,
+    },
 }
 
 impl Queue {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use deposed_checkers::history::{Body, Name, Nanos, Observation};
+use deposed_checkers::history::{Answer, Body, F, Name, Nanos, Observation, Token};
 
 use super::Actor;
 use crate::{cluster::Role, fault::Moment, recorder::Recorder};
@@ -15,6 +15,8 @@ pub(super) struct Watch {
     told: Vec<BTreeMap<Name, Nanos>>,
     /// The clients that believe now, by place.
     pub(super) leaders: Vec<usize>,
+    /// The highest token that anybody was granted.
+    pub(super) highest_token: Token,
     /// The first time at which the two differed.
     pub(super) discrepancy: Option<String>,
 }
@@ -26,6 +28,7 @@ impl Watch {
             read: 0,
             told,
             leaders: Vec::new(),
+            highest_token: 0,
             discrepancy: None,
         }
     }
@@ -46,7 +49,11 @@ impl Watch {
                 };
             }
         };
+        let highest = &mut self.highest_token;
         recorder.look(self.read, |event| {
+            if let Some(token) = granted(&event.body) {
+                *highest = token.max(*highest);
+            }
             let f = match &event.body {
                 Body::Invoke(op) => op.f(),
                 Body::Complete(f, _) => *f,
@@ -94,5 +101,14 @@ impl Watch {
                 self.leaders.push(at);
             }
         }
+    }
+}
+
+/// The token that somebody was granted by this, by the store's account or by its own.
+fn granted(body: &Body) -> Option<Token> {
+    match body {
+        Body::Observed(Observation::Granted(granted)) => granted.token,
+        Body::Complete(F::Acquire, Answer::Token(token)) => Some(*token),
+        _ => None,
     }
 }

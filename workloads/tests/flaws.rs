@@ -47,6 +47,9 @@ flaws![
     one_try_is_the_budget,
     never_contends_again,
     works_unfenced,
+    answers_before_durable,
+    counter_not_synced,
+    restored_without_floor,
     same_holder_same_token,
     same_token_again,
     release_resets_counter,
@@ -59,6 +62,8 @@ flaws![
     accepts_anything,
     fence_is_a_no_op,
     refuses_equal,
+    fence_not_durable,
+    value_before_token,
 ];
 
 #[test]
