@@ -293,7 +293,9 @@ impl Seer {
             {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);
             }
-            Observation::Denied(denied) if denied.f == F::Acquire && denied.error.kind == "held" => {
+            Observation::Denied(denied)
+                if denied.f == F::Acquire && denied.error.kind == "held" =>
+            {
                 if let Some((end, restarted)) = self.runs_out.get(&denied.lease)
                     && denied.clock >= *end
                 {

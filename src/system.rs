@@ -13,10 +13,10 @@ use crate::{
     lease::{LeaseConfig, StoreLimits},
     net::LocalFuture,
     node::{
-        Node,
+        Node, effect_leader, effect_server,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        effect_leader, effect_server, lease_server, storage_server,
+        lease_server, storage_server,
     },
     workload::Traffic,
 };

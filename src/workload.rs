@@ -7,7 +7,9 @@ use deposed_checkers::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{cluster::Cluster, compare::Arm, flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis};
+use crate::{
+    cluster::Cluster, compare::Arm, flaw::Flaw, lease::LeaseConfig, mark::Mark, nemesis::Nemesis,
+};
 
 /// One millisecond, in ns.
 pub const MS: Nanos = 1_000_000;

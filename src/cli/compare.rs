@@ -7,7 +7,8 @@ use crate::{
     campaign::{Campaign, all_cores},
     compare::{Arm, Measures},
     report::{
-        Halt, campaign::title,
+        Halt,
+        campaign::title,
         comparison::{Comparison, LEGEND},
     },
     workload::Workload,
@@ -27,7 +28,12 @@ pub(super) fn compare(
     let seeds_of = |workload: &Workload| args.seeds.map_or(workload.seeds, NonZero::get);
     let plan: Vec<_> = rows
         .iter()
-        .map(|row| (&row.configured, 0..=seeds_of(row.workload).saturating_sub(1)))
+        .map(|row| {
+            (
+                &row.configured,
+                0..=seeds_of(row.workload).saturating_sub(1),
+            )
+        })
         .collect();
     let bar = run::bar(console.progress, &plan);
     let jobs = args
@@ -64,7 +70,9 @@ pub(super) fn compare(
     if console.stop.load(Ordering::Relaxed) && ran < run::total(&plan) {
         // Rows over different seeds say nothing.
         let planned = run::total(&plan);
-        console.complain(&format!("interrupted after {ran} of {planned} runs: nothing to compare"));
+        console.complain(&format!(
+            "interrupted after {ran} of {planned} runs: nothing to compare"
+        ));
         return Ok(Exit::Interrupted);
     }
     let mut measured = measured.into_iter();

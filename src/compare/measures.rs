@@ -84,7 +84,10 @@ struct Grant {
 
 /// A call that is open.
 enum Open {
-    Acquire { holder: Name, request: u64 },
+    Acquire {
+        holder: Name,
+        request: u64,
+    },
     /// Under which grant, by its place; none that the store recorded.
     Work(Option<usize>),
 }
@@ -140,7 +143,9 @@ impl Ledger {
     fn invoked(&mut self, event: &Event, call: u64, op: &Op) {
         let lease = self.leases.entry(op.lease().clone()).or_default();
         let open = match op {
-            Op::Acquire(Acquire { holder, request, .. }) => Open::Acquire {
+            Op::Acquire(Acquire {
+                holder, request, ..
+            }) => Open::Acquire {
                 holder: holder.clone(),
                 request: *request,
             },
@@ -324,7 +329,13 @@ mod tests {
                     "granted",
                     &format!(r#"{{{lease},"token":{token},"clock":1}}"#),
                 )
-                .line(who, "ok", call, "acquire", &format!(r#"{{"token":{token}}}"#))
+                .line(
+                    who,
+                    "ok",
+                    call,
+                    "acquire",
+                    &format!(r#"{{"token":{token}}}"#),
+                )
         }
 
         fn writes(self, who: &str, call: u64, token: Option<u64>, value: &str) -> Self {
@@ -356,7 +367,9 @@ mod tests {
     }
 
     fn write(token: Option<u64>, value: &str) -> String {
-        let token = token.map_or(String::new(), |token| format!(r#""token":{token},"seq":1,"#));
+        let token = token.map_or(String::new(), |token| {
+            format!(r#""token":{token},"seq":1,"#)
+        });
         format!(r#"{{"lease":"leader",{token}"key":"k0","value":"{value}"}}"#)
     }
 
@@ -441,11 +454,14 @@ mod tests {
     #[test]
     fn the_window_closes_when_storage_has_seen_the_successor() {
         // The grant is the sixth event.
-        let fenced = two_terms(Some(1)).fenced(2).lands("storage", Some(2), "2/2.1");
-        assert_eq!(fenced.measured().windows, [20_000_000], "once a grant");
-        let unfenced = two_terms(Some(1))
-            .writes("b", 4, Some(2), "2/2.1")
+        let fenced = two_terms(Some(1))
+            .fenced(2)
             .lands("storage", Some(2), "2/2.1");
+        assert_eq!(fenced.measured().windows, [20_000_000], "once a grant");
+        let unfenced =
+            two_terms(Some(1))
+                .writes("b", 4, Some(2), "2/2.1")
+                .lands("storage", Some(2), "2/2.1");
         assert_eq!(unfenced.measured().windows, [30_000_000]);
         let one_machine = two_terms(Some(1)).lands("store", Some(2), "2/2.1");
         assert_eq!(one_machine.measured().windows, [0]);

@@ -132,7 +132,8 @@ impl Header {
         match self.cluster.storage {
             StorageKind::Fenced => Ok(()),
             StorageKind::Effects { .. } if self.traffic.delete_one_in > 0 => {
-                let what = "what was done cannot be deleted; its traffic's 'delete_one_in' must be 0";
+                let what =
+                    "what was done cannot be deleted; its traffic's 'delete_one_in' must be 0";
                 Err(HeaderError::Storage(what.to_owned()))
             }
             StorageKind::Effects { .. } if self.traffic.without_barrier => {

@@ -124,8 +124,13 @@ mod tests {
     #[test]
     fn with_keys_a_job_is_done_once_whoever_sends_it() {
         let mut relay = EffectRelay::new(true);
-        let answers = [("k0-1", "1/1.1"), ("k0-1", "1/1.1"), ("k0-1", "1/2.1"), ("k0-2", "2/2.2")]
-            .map(|(key, value)| perform(&mut relay, key, value));
+        let answers = [
+            ("k0-1", "1/1.1"),
+            ("k0-1", "1/1.1"),
+            ("k0-1", "1/2.1"),
+            ("k0-2", "2/2.2"),
+        ]
+        .map(|(key, value)| perform(&mut relay, key, value));
         use Performed::{Before, ByAnother, Now};
         assert_eq!(answers, [Now, Before, ByAnother, Now]);
         assert_eq!(relay.performed(&"leader".into()), 2);
@@ -137,7 +142,12 @@ mod tests {
     fn keys_are_of_one_lease_alone() {
         let mut relay = EffectRelay::new(true);
         perform(&mut relay, "k0-1", "1/1.1");
-        let other = relay.perform(&"shard-1".into(), &"k0".into(), &"k0-1".into(), "1/1.1".into());
+        let other = relay.perform(
+            &"shard-1".into(),
+            &"k0".into(),
+            &"k0-1".into(),
+            "1/1.1".into(),
+        );
         assert_eq!(other, Performed::Now);
     }
 
