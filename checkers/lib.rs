@@ -55,6 +55,7 @@ mod line;
 mod lock_delay;
 mod rates;
 pub mod reader;
+mod register_linearizable;
 mod retries;
 mod steady;
 mod storage_safety;
