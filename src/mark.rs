@@ -48,6 +48,9 @@ pub enum Mark {
     ShardsApart,
     /// A value was deleted.
     Deleted,
+    /// A replica took a write in place after another had taken one before it that this one
+    /// had missed.
+    ReplicaRepaired,
 }
 
 impl Mark {
@@ -72,6 +75,7 @@ impl Mark {
             Mark::OverlapBeyondTheBound => "two leaders believed at once, beyond the clocks' bound",
             Mark::ShardsApart => "different clients led different leases at once",
             Mark::Deleted => "a value was deleted",
+            Mark::ReplicaRepaired => "a replica that had missed a write was repaired",
         }
     }
 }
@@ -142,6 +146,10 @@ struct Seer {
     worked: BTreeMap<Name, Token>,
     paused: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     recovered: BTreeMap<Name, Token>,
+    /// By lease: the (token, seq) of what was applied, on whatever node.
+    changes: BTreeMap<Name, BTreeSet<(Token, u64)>>,
+    /// By storage node and lease: what was applied there last.
+    last_change: BTreeMap<(Name, Name), (Token, u64)>,
 }
 
 impl Seer {
@@ -267,6 +275,9 @@ impl Seer {
                 self.barrier.insert(fenced.lease.clone(), fenced.token);
             }
             Observation::Applied(applied) => {
+                if let (Some(token), Some(seq)) = (applied.token, applied.seq) {
+                    self.changed(&event.process, &applied.lease, (token, seq));
+                }
                 self.barrier.remove(&applied.lease);
                 if let Some(token) = applied.token {
                     self.worked.insert(applied.lease.clone(), token);
@@ -284,6 +295,21 @@ impl Seer {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A replica takes a change right after the one before it, or not at all: if it never
+    /// took that one, it was brought the state.
+    fn changed(&mut self, node: &Name, lease: &Name, change: (Token, u64)) {
+        let changes = self.changes.entry(lease.clone()).or_default();
+        changes.insert(change);
+        let whose = (node.clone(), lease.clone());
+        let last = self.last_change.insert(whose, change);
+        let missed = last.is_some_and(|last| {
+            last < change && changes.range(last..change).any(|between| *between != last)
+        });
+        if missed {
+            self.marks.insert(Mark::ReplicaRepaired);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
         Node,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        lease_server, storage_server,
+        compare_and_swap_server, lease_server, replica_server, storage_server,
     },
     workload::Traffic,
 };
@@ -104,11 +104,21 @@ impl System for Deposed {
             lock_delay: setup.lease.lock_delay,
             ..StoreLimits::default()
         };
-        Box::pin(lease_server::run(node, limits, setup.planted))
+        match setup.storage {
+            StorageKind::CompareAndSwap => Box::pin(compare_and_swap_server::run(
+                node,
+                limits,
+                setup.planted,
+            )),
+            _ => Box::pin(lease_server::run(node, limits, setup.planted)),
+        }
     }
 
     fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(storage_server::run(node, setup.planted))
+        match setup.storage {
+            StorageKind::Quorum { .. } => Box::pin(replica_server::run(node)),
+            _ => Box::pin(storage_server::run(node, setup.planted)),
+        }
     }
 
     fn client(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
@@ -126,7 +136,8 @@ impl System for Deposed {
                 }
                 let work = LeaderWork {
                     lease: lease.clone(),
-                    storage: setup.first_storage().clone(),
+                    storage: setup.storage,
+                    storages: setup.storages.clone(),
                     config: setup.lease.clone(),
                     traffic: setup.traffic.clone(),
                     planted: setup.planted,

@@ -47,6 +47,8 @@ workloads![
     resign,
     store_restart,
     many_leases,
+    compare_and_swap,
+    quorum,
     chaos,
 ];
 

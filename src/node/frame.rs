@@ -8,6 +8,8 @@
 use deposed_checkers::history::{Failure, Name, Nanos, Token};
 use serde::{Deserialize, Serialize};
 
+use crate::storage::{Answer, Snapshot};
+
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "body", rename_all = "kebab-case")]
@@ -62,6 +64,33 @@ pub enum Request {
     },
     /// To storage: read.
     Read { id: u64, lease: Name, key: Name },
+    /// To a replica: promise this token and show your state.
+    Prepare { id: u64, lease: Name, token: Token },
+    /// To a replica: where do you stand, and what does this key hold?
+    Query {
+        id: u64,
+        lease: Name,
+        token: Token,
+        key: Name,
+    },
+    /// To a replica: take this change (no value: a delete) after the one before it.
+    Accept {
+        id: u64,
+        lease: Name,
+        token: Token,
+        after: u64,
+        seq: u64,
+        key: Name,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Name>,
+    },
+    /// To a replica: take this state.
+    Adopt {
+        id: u64,
+        lease: Name,
+        token: Token,
+        state: Snapshot,
+    },
 }
 
 /// What a server answers.
@@ -89,6 +118,14 @@ pub enum Reply {
         id: u64,
         answer: Outcome<Option<Name>>,
     },
+    /// A replica's answer to a prepare.
+    PrepareReply { id: u64, answer: Outcome<Answer> },
+    /// A replica's answer to a query.
+    QueryReply { id: u64, answer: Outcome<Answer> },
+    /// A replica's answer to an accept.
+    AcceptReply { id: u64, answer: Outcome<Answer> },
+    /// A replica's answer to an adopt.
+    AdoptReply { id: u64, answer: Outcome<Answer> },
     /// The connection is about to be closed, and why.
     Error { error: Failure },
 }
@@ -122,7 +159,11 @@ impl Request {
             | Request::Fence { id, .. }
             | Request::Write { id, .. }
             | Request::Delete { id, .. }
-            | Request::Read { id, .. } => id,
+            | Request::Read { id, .. }
+            | Request::Prepare { id, .. }
+            | Request::Query { id, .. }
+            | Request::Accept { id, .. }
+            | Request::Adopt { id, .. } => id,
         }
     }
 }
@@ -137,7 +178,11 @@ impl Reply {
             | Reply::FenceReply { id, .. }
             | Reply::WriteReply { id, .. }
             | Reply::DeleteReply { id, .. }
-            | Reply::ReadReply { id, .. } => Some(id),
+            | Reply::ReadReply { id, .. }
+            | Reply::PrepareReply { id, .. }
+            | Reply::QueryReply { id, .. }
+            | Reply::AcceptReply { id, .. }
+            | Reply::AdoptReply { id, .. } => Some(id),
             Reply::Error { .. } => None,
         }
     }
