@@ -104,8 +104,12 @@ pub enum Target {
     Clients,
     /// The lease server.
     Store,
-    /// The storage server.
+    /// The storage server, or all replicas.
     Storage,
+    /// This replica of the storage, from 0.
+    Replica(u8),
+    /// As many replicas as a majority can do without, drawn.
+    Minority,
     /// Every node.
     Everyone,
 }

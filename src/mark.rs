@@ -57,6 +57,9 @@ pub enum Mark {
     LandedInLockDelay,
     /// An effect was dropped: its idempotency key said that the job was done.
     DuplicateDropped,
+    /// A replica took a write in place after another had taken one before it that this one
+    /// had missed.
+    ReplicaRepaired,
 }
 
 impl Mark {
@@ -85,6 +88,7 @@ impl Mark {
             Mark::LockDelayOutlivedRestart => "a lock-delay outlived a restart of the store",
             Mark::LandedInLockDelay => "a deposed leader's effect landed inside the lock-delay",
             Mark::DuplicateDropped => "an effect was dropped by its idempotency key",
+            Mark::ReplicaRepaired => "a replica that had missed a write was repaired",
         }
     }
 }
@@ -158,6 +162,10 @@ struct Seer {
     /// By lease: when its last term runs out on the store's clock, unless it was released,
     /// and whether the store has come back since.
     runs_out: BTreeMap<Name, (Nanos, bool)>,
+    /// By lease: the (token, seq) of what was applied, on whatever node.
+    changes: BTreeMap<Name, BTreeSet<(Token, u64)>>,
+    /// By storage node and lease: what was applied there last.
+    last_change: BTreeMap<(Name, Name), (Token, u64)>,
 }
 
 impl Seer {
@@ -313,6 +321,9 @@ impl Seer {
                 {
                     self.marks.insert(Mark::LandedInLockDelay);
                 }
+                if let (Some(token), Some(seq)) = (applied.token, applied.seq) {
+                    self.changed(&event.process, &applied.lease, (token, seq));
+                }
                 self.barrier.remove(&applied.lease);
                 if let Some(token) = applied.token {
                     self.worked.insert(applied.lease.clone(), token);
@@ -330,6 +341,21 @@ impl Seer {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A replica takes a change right after the one before it, or not at all: if it never
+    /// took that one, it was brought the state.
+    fn changed(&mut self, node: &Name, lease: &Name, change: (Token, u64)) {
+        let changes = self.changes.entry(lease.clone()).or_default();
+        changes.insert(change);
+        let whose = (node.clone(), lease.clone());
+        let last = self.last_change.insert(whose, change);
+        let missed = last.is_some_and(|last| {
+            last < change && changes.range(last..change).any(|between| *between != last)
+        });
+        if missed {
+            self.marks.insert(Mark::ReplicaRepaired);
         }
     }
 

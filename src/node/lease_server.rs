@@ -6,6 +6,7 @@ use deposed_checkers::history::{
     Denied, F, Failure, Granted, Name, Nanos, Observation, RecoveredLease, Released, Renewed,
     StoreRecovered, Token,
 };
+use serde::Serialize;
 
 use super::{
     Node,
@@ -37,7 +38,21 @@ async fn recover(node: &Node, limits: StoreLimits, planted: Planted) -> io::Resu
         return Ok(LeaseStore::new(limits, planted));
     }
     let clock = node.now();
-    let found = records.iter().map(|(lease, record)| {
+    observe_recovered(node, clock, records.iter());
+    let records = records
+        .into_iter()
+        .map(|(lease, record)| (Name::from(lease), record))
+        .collect();
+    Ok(LeaseStore::recover(limits, planted, records, clock))
+}
+
+/// Records what was found of the leases.
+pub(super) fn observe_recovered<'a>(
+    node: &Node,
+    clock: Nanos,
+    records: impl Iterator<Item = (&'a String, &'a LeaseRecord)>,
+) {
+    let found = records.map(|(lease, record)| {
         let owner = record.owner.as_ref().filter(|_| !record.released);
         let recovered = RecoveredLease {
             counter: record.counter,
@@ -51,19 +66,33 @@ async fn recover(node: &Node, limits: StoreLimits, planted: Planted) -> io::Resu
         clock,
     };
     node.observe(Observation::StoreRecovered(recovered));
-    let records = records
-        .into_iter()
-        .map(|(lease, record)| (Name::from(lease), record))
-        .collect();
-    Ok(LeaseStore::recover(limits, planted, records, clock))
 }
 
-struct LeaseServer {
-    node: Node,
-    store: LeaseStore,
+/// Whatever grants leases, and what must be durable of one before it is answered.
+pub(super) trait Leases {
+    /// The leases.
+    fn leases(&mut self) -> &mut LeaseStore;
+    /// The lease's durable record, all of it.
+    fn record(&self, lease: &Name) -> Option<impl Serialize>;
 }
 
-impl Service for LeaseServer {
+impl Leases for LeaseStore {
+    fn leases(&mut self) -> &mut LeaseStore {
+        self
+    }
+
+    fn record(&self, lease: &Name) -> Option<impl Serialize> {
+        LeaseStore::record(self, lease)
+    }
+}
+
+/// Answers what is asked about leases.
+pub(super) struct LeaseServer<S> {
+    pub(super) node: Node,
+    pub(super) store: S,
+}
+
+impl<S: Leases> Service for LeaseServer<S> {
     fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
         Box::pin(async move {
             Ok(Some(match request {
@@ -103,7 +132,7 @@ impl Service for LeaseServer {
     }
 }
 
-impl LeaseServer {
+impl<S: Leases> LeaseServer<S> {
     async fn acquire(
         &mut self,
         lease: Name,
@@ -112,7 +141,11 @@ impl LeaseServer {
         ttl: Nanos,
     ) -> io::Result<Outcome<Token>> {
         let clock = self.node.now();
-        match self.store.acquire(clock, &lease, &holder, request, ttl) {
+        match self
+            .store
+            .leases()
+            .acquire(clock, &lease, &holder, request, ttl)
+        {
             Ok(grant) => {
                 if grant.fresh {
                     self.commit(&lease).await?;
@@ -153,6 +186,7 @@ impl LeaseServer {
         let clock = self.node.now();
         match self
             .store
+            .leases()
             .renew(clock, &lease, &holder, token, attempt, ttl)
         {
             Ok(extension) => {
@@ -189,7 +223,7 @@ impl LeaseServer {
         token: Token,
     ) -> io::Result<Outcome<()>> {
         let clock = self.node.now();
-        match self.store.release(clock, &lease, &holder, token) {
+        match self.store.leases().release(clock, &lease, &holder, token) {
             Ok(release) => {
                 if release.fresh {
                     self.commit(&lease).await?;

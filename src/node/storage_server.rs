@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, io};
 
 use deposed_checkers::history::{
-    Applied, F, Failure, Fenced, Name, Observation, Refused, StorageRecovered, Token,
+    Applied, F, Failure, Fenced, Name, Nanos, Observation, Refused, StorageRecovered, Token,
 };
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -16,7 +17,7 @@ use crate::{
     disk::{commit_json, records_json},
     flaw::Planted,
     net::LocalFuture,
-    storage::{Certainty, FencedStorage, Refusal, ShardRecord},
+    storage::{self, Certainty, FencedStorage, Refusal, ShardRecord},
 };
 
 /// Runs the storage server of this node until it cannot go on.
@@ -47,9 +48,60 @@ async fn recover(node: &Node, planted: Planted) -> io::Result<FencedStorage> {
     Ok(storage)
 }
 
-struct StorageServer {
-    node: Node,
-    storage: FencedStorage,
+/// Whatever takes fenced writes, at a reading of its node's clock, and what must be
+/// durable before it is answered.
+pub(super) trait Storage {
+    /// Writes a key or, without a value, deletes it.
+    fn change(
+        &mut self,
+        now: Nanos,
+        lease: &Name,
+        token: Token,
+        seq: u64,
+        key: &Name,
+        value: Option<&Name>,
+    ) -> Result<storage::Applied, Refusal>;
+    /// The barrier.
+    fn fence(&mut self, now: Nanos, lease: &Name, token: Token) -> Result<(), Refusal>;
+    /// What a key holds.
+    fn read(&self, lease: &Name, key: &Name) -> Option<&Name>;
+    /// The lease's durable record, all of it.
+    fn record(&self, lease: &Name) -> Option<impl Serialize>;
+}
+
+impl Storage for FencedStorage {
+    fn change(
+        &mut self,
+        _now: Nanos,
+        lease: &Name,
+        token: Token,
+        seq: u64,
+        key: &Name,
+        value: Option<&Name>,
+    ) -> Result<storage::Applied, Refusal> {
+        match value {
+            Some(value) => self.write(lease, token, seq, key, value.clone()),
+            None => self.delete(lease, token, seq, key),
+        }
+    }
+
+    fn fence(&mut self, _now: Nanos, lease: &Name, token: Token) -> Result<(), Refusal> {
+        FencedStorage::fence(self, lease, token)
+    }
+
+    fn read(&self, lease: &Name, key: &Name) -> Option<&Name> {
+        FencedStorage::read(self, lease, key)
+    }
+
+    fn record(&self, lease: &Name) -> Option<impl Serialize> {
+        FencedStorage::record(self, lease)
+    }
+}
+
+/// Answers what is asked of storage.
+pub(super) struct StorageServer<S> {
+    pub(super) node: Node,
+    pub(super) storage: S,
 }
 
 /// A write or a delete, as it is recorded.
@@ -62,7 +114,7 @@ struct Change {
     value: Option<Name>,
 }
 
-impl Service for StorageServer {
+impl<S: Storage> Service for StorageServer<S> {
     fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
         Box::pin(async move {
             Ok(Some(match request {
@@ -122,9 +174,9 @@ impl Service for StorageServer {
     }
 }
 
-impl StorageServer {
+impl<S: Storage> StorageServer<S> {
     async fn fence(&mut self, lease: Name, token: Token) -> io::Result<Outcome<()>> {
-        match self.storage.fence(&lease, token) {
+        match self.storage.fence(self.node.now(), &lease, token) {
             Ok(()) => {
                 self.commit(&lease).await?;
                 self.node
@@ -144,10 +196,10 @@ impl StorageServer {
             key,
             value,
         } = change;
-        let result = match &value {
-            Some(value) => self.storage.write(&lease, token, seq, &key, value.clone()),
-            None => self.storage.delete(&lease, token, seq, &key),
-        };
+        let now = self.node.now();
+        let result = self
+            .storage
+            .change(now, &lease, token, seq, &key, value.as_ref());
         match result {
             Ok(applied) => {
                 if applied.fresh {
@@ -185,27 +237,57 @@ impl StorageServer {
         seq: Option<u64>,
         refusal: Refusal,
     ) -> Outcome<()> {
-        let (error, seen, perhaps_done) = match refusal {
-            Refusal::StaleToken {
-                presented,
-                seen,
-                applied_before,
-            } => {
-                let perhaps = applied_before == Certainty::MayHaveApplied;
-                (Failure::stale_token(presented, seen), seen, perhaps)
-            }
-            Refusal::OldSeq { .. } => (Failure::new("old-seq"), token, true),
-        };
+        let refused = refused(token, &refusal);
         self.node.observe(Observation::Refused(Refused {
             f,
             lease,
             token,
             seq,
-            seen,
+            seen: refused.seen,
         }));
+        refused.answer()
+    }
+}
+
+/// A refusal as it is told: the error, the highest token that storage knew of, and
+/// whether an earlier copy may have been applied.
+pub(super) struct RefusedWith {
+    pub(super) error: Failure,
+    pub(super) seen: Token,
+    pub(super) perhaps_done: bool,
+}
+
+pub(super) fn refused(token: Token, refusal: &Refusal) -> RefusedWith {
+    let maybe = |certainty: Certainty| certainty == Certainty::MayHaveApplied;
+    let (error, seen, perhaps_done) = match *refusal {
+        Refusal::StaleToken {
+            presented,
+            seen,
+            applied_before,
+        } => (
+            Failure::stale_token(presented, seen),
+            seen,
+            maybe(applied_before),
+        ),
+        Refusal::NotOwner {
+            granted,
+            applied_before,
+            ..
+        } => (Failure::new(refusal.kind()), granted, maybe(applied_before)),
+        Refusal::OldSeq { .. } => (Failure::new(refusal.kind()), token, true),
+    };
+    RefusedWith {
+        error,
+        seen,
+        perhaps_done,
+    }
+}
+
+impl RefusedWith {
+    pub(super) fn answer<T>(self) -> Outcome<T> {
         Outcome::Refused {
-            error,
-            perhaps_done,
+            error: self.error,
+            perhaps_done: self.perhaps_done,
             retry_after: None,
         }
     }

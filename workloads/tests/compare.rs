@@ -84,9 +84,14 @@ fn the_barrier_is_what_stops_a_deposed_leaders_write() {
         &measured["highest-seen"],
         &measured["highest-seen without barrier"],
     );
+    let owner_alone = &measured["compare-and-swap"];
     assert!(fenced.tried > 0 && fenced.refused > 0, "{fenced:?}");
     assert_eq!(fenced.landed, 0, "{fenced:?}");
     assert!(unfenced.landed > 0, "{unfenced:?}");
+    // It knows of the grant at once.
+    assert!(owner_alone.refused > 0, "{owner_alone:?}");
+    assert_eq!(owner_alone.early + owner_alone.landed, 0, "{owner_alone:?}");
+    assert!(owner_alone.windows.iter().all(|window| *window == 0));
     // It is set within round trips, the first write comes when there is something to write.
     let longest = |measures: &Measures| measures.windows.iter().max().copied();
     assert!(

@@ -54,6 +54,11 @@ flaws![
     accepts_anything,
     fence_is_a_no_op,
     refuses_equal,
+    compares_remote_owner,
+    minority_ack,
+    counts_refusals,
+    no_recovery,
+    reads_one_replica,
 ];
 
 #[test]
