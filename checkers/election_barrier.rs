@@ -6,11 +6,15 @@
 //! the node side is recorded: an `applied` with token n before any `fenced` n.
 //! A fence whose answer never came is not acknowledged: who works on all the same
 //! works unfenced.
+//!
+//! Where the storage grants the leases itself (compare-and-swap, as the header's cluster
+//! tells) the grant is the barrier, and who does not fence does no wrong: the check is
+//! NotClaimed, but for fences with a token that was never granted.
 
 use std::collections::BTreeMap;
 
 use crate::grants::{Grants, Side};
-use crate::history::{Body, Event, F, Kind, Name, Observation, Op, Token};
+use crate::history::{Body, Event, F, Header, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Step};
 use crate::verdict::{Evidence, Verdict};
 
@@ -25,6 +29,8 @@ pub(crate) struct ElectionBarrier {
     sent: BTreeMap<(Name, Token), u64>,
     client_calls: bool,
     node_work: bool,
+    /// Nobody need fence.
+    grant_is_barrier: bool,
     /// A fence that the client side alone convicts; `granted` events may still decide.
     client_foreign: Option<Evidence>,
     node_foreign: Option<Evidence>,
@@ -54,8 +60,11 @@ impl Tokens {
 }
 
 impl ElectionBarrier {
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(header: &Header) -> Self {
+        Self {
+            grant_is_barrier: header.grant_is_barrier(),
+            ..Self::default()
+        }
     }
 
     fn invoked(&mut self, event: &Event, op: &Op) {
@@ -89,7 +98,7 @@ impl ElectionBarrier {
                     .acknowledged
                     .get(lease)
                     .is_some_and(|set| set.contains(token));
-                if !fenced && self.unfenced.is_none() {
+                if !fenced && !self.grant_is_barrier && self.unfenced.is_none() {
                     let fence = self.sent.get(&(lease.clone(), token)).copied();
                     self.unfenced = Some(Evidence::new(
                         format!(
@@ -140,7 +149,7 @@ impl Checker for ElectionBarrier {
                     .fenced
                     .get(&applied.lease)
                     .is_some_and(|set| set.contains(token));
-                if !fenced && self.node_unfenced.is_none() {
+                if !fenced && !self.grant_is_barrier && self.node_unfenced.is_none() {
                     self.node_unfenced = Some(Evidence::new(
                         format!(
                             "a {} with token {token} landed before any fence({token})",
@@ -179,6 +188,9 @@ impl Checker for ElectionBarrier {
             .min_by_key(|found| found.culprit);
         match first {
             Some(evidence) => Verdict::Violated(evidence),
+            None if self.grant_is_barrier => Verdict::NotClaimed(
+                "the storage grants the leases itself: a grant is the barrier".to_owned(),
+            ),
             None if self.client_calls || (node_side && self.node_work) => Verdict::Valid,
             None => Verdict::NotClaimed(
                 "no fence, read or write with a token in this history".to_owned(),

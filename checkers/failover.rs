@@ -6,11 +6,13 @@
 //! ```text
 //! bound = (ttl + lock_delay) / store rate
 //!       + (try_timeout + backoff_max) / slowest client rate
-//!       + 14 * max_latency + SLACK
+//!       + one-ways * max_latency + SLACK
 //! ```
 //!
 //! 14 one-way latencies are connect (3: the handshake's), acquire (2), connect (3),
-//! fence, read and write (2 each). After a release that took effect in calm the same
+//! fence, read and write (2 each); on replicas, 18: a fence has two steps there, and a
+//! replica that a read or write needs for its majority may have to be repaired first
+//! (2 each). After a release that took effect in calm the same
 //! holds without ttl and lock-delay, from when somebody next asks for the lease, unless a grant that no client was told of came
 //! between, or one to a request that another copy of had been refused, so that its
 //! client had given it up: that one must run out first. A lease asked for later than
@@ -36,10 +38,14 @@ pub(crate) const SLACK: Nanos = 10_000_000;
 
 /// One-way latencies from nothing to an acknowledged write.
 const ONE_WAYS: u64 = 14;
+/// The same on replicas.
+const ONE_WAYS_ON_REPLICAS: u64 = 18;
 
 pub(crate) struct Failover {
     timing: Option<LeaseTiming>,
     network: Option<NetworkTiming>,
+    /// One-way latencies from nothing to an acknowledged write.
+    one_ways: u64,
     /// How long the calm was to be, if the header tells.
     calm_length: Option<Nanos>,
     rates: Rates,
@@ -80,6 +86,10 @@ impl Failover {
         Failover {
             timing: header.lease.clone(),
             network: header.network.clone(),
+            one_ways: match header.has_replicas() {
+                true => ONE_WAYS_ON_REPLICAS,
+                false => ONE_WAYS,
+            },
             calm_length: header.rest.get("calm").and_then(serde_json::Value::as_u64),
             rates: Rates::new(header),
             store: None,
@@ -109,7 +119,7 @@ impl Failover {
         let expiry = timing.ttl.saturating_add(timing.lock_delay);
         let tries = timing.try_timeout.saturating_add(timing.backoff_max);
         let without_expiry = true_time(tries, client.unwrap_or(TRUE_RATE))
-            .saturating_add(network.max_latency.saturating_mul(ONE_WAYS))
+            .saturating_add(network.max_latency.saturating_mul(self.one_ways))
             .saturating_add(SLACK);
         Some((
             without_expiry.saturating_add(true_time(expiry, store)),

@@ -58,6 +58,24 @@ pub struct Header {
     pub rest: serde_json::Map<String, Value>,
 }
 
+impl Header {
+    /// Whether the header's cluster keeps the data where the leases are granted, so
+    /// that a grant is a barrier.
+    pub(crate) fn grant_is_barrier(&self) -> bool {
+        self.storage() == Some(&Value::from("compare-and-swap"))
+    }
+
+    /// Whether the header's cluster keeps the data on several replicas.
+    pub(crate) fn has_replicas(&self) -> bool {
+        self.storage()
+            .is_some_and(|storage| storage.get("quorum").is_some())
+    }
+
+    fn storage(&self) -> Option<&Value> {
+        self.rest.get("cluster")?.get("storage")
+    }
+}
+
 /// The lease configuration that all nodes of a run share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseTiming {

@@ -13,13 +13,19 @@
 //! the call behind it is the one of the same lease, token, seq, key and value, and
 //! must not be in doubt. Client side: an acknowledged operation that was invoked
 //! after the successor's operation had been acknowledged, and is no retry.
+//!
+//! Of several replicas each has an order of its own, and each is judged by it: a write
+//! that lands where the successor has not been yet is no zombie there, and what a
+//! majority acknowledged is judged on the client side. A copy that lands on a further
+//! replica after its call was answered is nobody's open call any more; whether that
+//! replica should have refused it is storage-safety's to tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::grants::process_of;
-use crate::history::{Applied, Body, Event, F, Kind, Name, Observation, Op, Token};
+use crate::history::{Applied, Body, Event, F, Header, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
 use crate::retries::Retries;
 use crate::verdict::{Evidence, Verdict};
@@ -99,6 +105,8 @@ pub(crate) struct ZombieWrite {
     /// leader, and open calls that may mark a successor, by their invoke.
     open: BTreeMap<u64, (Grant, Option<(Grant, u64)>)>,
     storage_nodes: BTreeSet<Name>,
+    /// The header tells of replicas: what one of them took says nothing of the others.
+    replicas: bool,
     /// Something landed that could be one of several calls.
     in_doubt: bool,
     retries: Retries,
@@ -131,8 +139,11 @@ impl Candidate {
 }
 
 impl ZombieWrite {
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(header: &Header) -> Self {
+        Self {
+            replicas: header.has_replicas(),
+            ..Self::default()
+        }
     }
 
     fn invoked(&mut self, event: &Event, op: &Op) {
@@ -409,7 +420,7 @@ impl Checker for ZombieWrite {
     }
 
     fn verdict(self: Box<Self>) -> Verdict {
-        let one_node = self.storage_nodes.len() == 1;
+        let one_node = self.storage_nodes.len() == 1 && !self.replicas;
         // One node's order is the order of all: an answer came after its operation.
         let after_answer = self.found_after_answer.filter(|_| one_node);
         // Each replica has an order of its own; what was acknowledged binds them all.

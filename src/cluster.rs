@@ -96,6 +96,11 @@ impl Cluster {
         Self { disk, ..self }
     }
 
+    /// The same with other storage.
+    pub fn with_storage(self, storage: StorageKind) -> Self {
+        Self { storage, ..self }
+    }
+
     /// The clients' names.
     pub fn client_names(&self) -> Vec<Name> {
         let letters = (b'a'..=b'z').take(usize::from(self.clients));

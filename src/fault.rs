@@ -118,12 +118,16 @@ pub enum Target {
     Clients,
     /// The lease server.
     Store,
-    /// The storage server.
+    /// The storage server, or all replicas.
     Storage,
     /// The lease server and the storage servers.
     Servers,
     /// A node, drawn.
     AnyNode,
+    /// This replica of the storage, from 0.
+    Replica(u8),
+    /// As many replicas as a majority can do without, drawn.
+    Minority,
     /// Every node.
     Everyone,
 }

@@ -101,6 +101,16 @@ flaws! {
     FenceNotDurable = "fence-not-durable",
     /// A value is durable when it is answered, its token only with the next.
     ValueBeforeToken = "value-before-token",
+    /// Compare-and-swap asks the lease's owner first, then writes without comparing.
+    ComparesRemoteOwner = "compares-remote-owner",
+    /// A write is acknowledged by fewer than a majority of all replicas.
+    MinorityAck = "minority-ack",
+    /// A replica that refuses counts towards the majority.
+    CountsRefusals = "counts-refusals",
+    /// A new leader takes up the first state that it is shown, not a majority's newest.
+    NoRecovery = "no-recovery",
+    /// A read is answered by any one replica.
+    ReadsOneReplica = "reads-one-replica",
 }
 
 impl fmt::Display for Flaw {

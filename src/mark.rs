@@ -69,6 +69,9 @@ pub enum Mark {
     LandedInLockDelay,
     /// An effect was dropped: its idempotency key said that the job was done.
     DuplicateDropped,
+    /// A replica took a write in place after another had taken one before it that this one
+    /// had missed.
+    ReplicaRepaired,
 }
 
 impl Mark {
@@ -103,6 +106,7 @@ impl Mark {
             Mark::LockDelayOutlivedRestart => "a lock-delay outlived a restart of the store",
             Mark::LandedInLockDelay => "a deposed leader's effect landed inside the lock-delay",
             Mark::DuplicateDropped => "an effect was dropped by its idempotency key",
+            Mark::ReplicaRepaired => "a replica that had missed a write was repaired",
         }
     }
 }
@@ -179,6 +183,10 @@ struct Seer {
     /// The nodes that have restarted and not said yet what they found.
     restarted: BTreeSet<Name>,
     restored: bool,
+    /// By lease: the (token, seq) of what was applied, on whatever node.
+    changes: BTreeMap<Name, BTreeSet<(Token, u64)>>,
+    /// By storage node and lease: what was applied there last.
+    last_change: BTreeMap<(Name, Name), (Token, u64)>,
 }
 
 impl Seer {
@@ -362,6 +370,9 @@ impl Seer {
                 {
                     self.marks.insert(Mark::LandedInLockDelay);
                 }
+                if let (Some(token), Some(seq)) = (applied.token, applied.seq) {
+                    self.changed(&event.process, &applied.lease, (token, seq));
+                }
                 self.barrier.remove(&applied.lease);
                 if let Some(token) = applied.token {
                     self.worked.insert(applied.lease.clone(), token);
@@ -386,6 +397,21 @@ impl Seer {
     fn came_back(&mut self, process: &Name) {
         if !self.restarted.remove(process) {
             self.marks.insert(Mark::RecoveredFromDiskError);
+        }
+    }
+
+    /// A replica takes a change right after the one before it, or not at all: if it never
+    /// took that one, it was brought the state.
+    fn changed(&mut self, node: &Name, lease: &Name, change: (Token, u64)) {
+        let changes = self.changes.entry(lease.clone()).or_default();
+        changes.insert(change);
+        let whose = (node.clone(), lease.clone());
+        let last = self.last_change.insert(whose, change);
+        let missed = last.is_some_and(|last| {
+            last < change && changes.range(last..change).any(|between| *between != last)
+        });
+        if missed {
+            self.marks.insert(Mark::ReplicaRepaired);
         }
     }
 

@@ -13,10 +13,10 @@ use crate::{
     lease::{LeaseConfig, StoreLimits},
     net::LocalFuture,
     node::{
-        Node, effect_leader, effect_server,
+        Node, compare_and_swap_server, effect_leader, effect_server,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        lease_server, storage_server,
+        lease_server, replica_server, storage_server,
     },
     workload::Traffic,
 };
@@ -106,12 +106,18 @@ impl System for Deposed {
             lock_delay: setup.lease.lock_delay,
             ..StoreLimits::default()
         };
-        Box::pin(lease_server::run(node, limits, setup.planted))
+        match setup.storage {
+            StorageKind::CompareAndSwap => {
+                Box::pin(compare_and_swap_server::run(node, limits, setup.planted))
+            }
+            _ => Box::pin(lease_server::run(node, limits, setup.planted)),
+        }
     }
 
     fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
         match setup.storage {
             StorageKind::Effects { keys } => Box::pin(effect_server::run(node, keys)),
+            StorageKind::Quorum { .. } => Box::pin(replica_server::run(node)),
             _ => Box::pin(storage_server::run(node, setup.planted)),
         }
     }
@@ -131,7 +137,8 @@ impl System for Deposed {
                 }
                 let work = LeaderWork {
                     lease: lease.clone(),
-                    storage: setup.first_storage().clone(),
+                    storage: setup.storage,
+                    storages: setup.storages.clone(),
                     config: setup.lease.clone(),
                     traffic: setup.traffic.clone(),
                     planted: setup.planted,

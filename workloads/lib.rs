@@ -58,6 +58,8 @@ workloads![
     lock_delay,
     unfenced_effect,
     many_leases,
+    compare_and_swap,
+    quorum,
     chaos,
 ];
 

@@ -31,7 +31,10 @@ pub fn workload() -> Workload {
                 gc_pause(leader, None).lasting(Length::Long).weight(3),
                 isolate(leader).lasting(Length::AroundTtl),
                 power_loss(leader),
-                crash(store).aimed(&refused).lasting(Length::Short).weight(2),
+                crash(store)
+                    .aimed(&refused)
+                    .lasting(Length::Short)
+                    .weight(2),
                 power_loss(store)
                     .aimed(&refused)
                     .lasting(Length::Short)

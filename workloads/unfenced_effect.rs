@@ -9,9 +9,9 @@ use deposed::prelude::*;
 pub fn workload() -> Workload {
     let lease = LeaseConfig::for_ttl(300 * MS);
     // A pause of up to 1.2 ttls, a second one before the frame leaves, a try to connect,
-    // and a third of a ttl on the way: all of it is over before the lease is free.
+    // and 1.2 ttls on the way: all of it is over before the lease is free.
     let lease = LeaseConfig {
-        lock_delay: lease.ttl * 3,
+        lock_delay: lease.ttl * 4,
         ..lease
     };
     let (leader, store, relay) = (Target::Leader, Target::Store, Target::Storage);
@@ -31,7 +31,7 @@ pub fn workload() -> Workload {
         },
         traffic: Traffic {
             keys: 4,
-            resign_every: Some(lease.ttl * 4),
+            resign_every: Some(lease.ttl * 3 / 2),
             ..Traffic::for_ttl(lease.ttl)
         },
         nemesis: Nemesis::dense(
@@ -46,7 +46,8 @@ pub fn workload() -> Workload {
                     .aimed(&acting)
                     .lasting(Length::AroundTtl)
                     .weight(2),
-                delay("effect").lasting(Length::Short).weight(4),
+                delay("effect").lasting(Length::AroundTtl).weight(3),
+                delay("effect").lasting(Length::Short).weight(2),
                 hold(leader, relay)
                     .aimed(&acting)
                     .lasting(Length::Short)

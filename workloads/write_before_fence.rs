@@ -51,6 +51,11 @@ pub fn workload() -> Workload {
                 without_barrier: true,
                 ..fenced
             },
+            Arm {
+                name: "compare-and-swap",
+                storage: StorageKind::CompareAndSwap,
+                ..fenced
+            },
         ],
         ..Workload::named("write-before-fence")
     }

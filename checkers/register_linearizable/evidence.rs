@@ -46,36 +46,43 @@ pub(super) fn of(key: &Name, wrong: Wrong) -> Evidence {
 /// A value came back after another had taken its place.
 fn stale(key: &Name, around: &Stay, stay: &Stay) -> Evidence {
     let (value, read) = (name(around), &around.last);
-    let since = match (&stay.value, stay.first.f) {
-        (Some(newer), F::Write) => format!(
-            "which {} had overwritten with {newer} before the read began",
-            stay.first.process
-        ),
-        (Some(newer), _) => format!(
-            "though {} had read {newer} of it since, before the read began",
-            stay.first.process
-        ),
-        (None, F::Delete) => format!(
-            "which {} had deleted before the read began",
-            stay.first.process
-        ),
-        (None, _) => format!(
-            "though {} had found it absent since, before the read began",
-            stay.first.process
-        ),
+    let mut shown = vec![around.shown(), read.invoke];
+    // One operation that lies between shows it; else one that began after and one
+    // that had ended before.
+    let since = if stay.first.invoke > around.shown() {
+        shown.extend(events(&stay.first));
+        taken_by(stay, &stay.first)
+    } else if stay.last.complete < read.invoke {
+        shown.extend(events(&stay.last));
+        taken_by(stay, &stay.last)
+    } else {
+        shown.extend([stay.shown()]);
+        shown.extend(events(&stay.last));
+        format!("though {} had taken its place", name(stay))
     };
-    let mut shown = vec![around.shown(), stay.until(), stay.shown(), read.invoke];
-    shown.retain(|event| *event != u64::MAX);
     let expected = match &stay.value {
         Some(newer) => format!("{newer}, or what was written later"),
         None => "absent, or what was written later".to_owned(),
     };
     Evidence::new(
-        format!("{} read {value} of {key}, {since}", read.process),
+        format!(
+            "{} read {value} of {key}, {since} before the read began",
+            read.process
+        ),
         shown,
         read.complete,
         expected,
     )
+}
+
+fn taken_by(stay: &Stay, act: &Act) -> String {
+    let process = &act.process;
+    match (&stay.value, act.f) {
+        (Some(newer), F::Write) => format!("which {process} had overwritten with {newer}"),
+        (Some(newer), _) => format!("though {process} had read {newer} of it since,"),
+        (None, F::Delete) => format!("which {process} had deleted"),
+        (None, _) => format!("though {process} had found it absent since,"),
+    }
 }
 
 fn not_absent(key: &Name, read: &Act, there: &Stay, before: Option<&Stay>) -> Evidence {

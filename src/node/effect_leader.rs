@@ -17,8 +17,12 @@ use super::{
 };
 
 /// Works whenever elected, for as long as the process lives.
+///
+/// # Panics
+/// If no node is named that does the effects.
 pub async fn run(node: Node, candidacy: Candidacy, work: LeaderWork) {
-    let relay = StorageClient::new(node.clone(), work.storage.clone(), work.config.try_timeout);
+    let name = work.storages.first().expect("some node does the effects");
+    let relay = StorageClient::new(node.clone(), name.clone(), work.config.try_timeout);
     let mut leader = EffectLeader { node, work, relay };
     loop {
         let leadership = candidacy.elected().await;

@@ -13,12 +13,16 @@ use super::{
     Node,
     frame::{Outcome, Reply, Request},
     server::{Service, serve},
+    storage_server::own_records,
 };
 use crate::{
-    disk::{commit_json, records_json},
+    disk::{all_json, commit_json},
     net::LocalFuture,
     storage::{EffectRelay, OutboxRecord, Performed},
 };
+
+/// The record of what was done under each lease is called this and the lease's name.
+const OUTBOX: &str = "outbox/";
 
 /// Runs the resource of this node until it cannot go on; whether it goes by idempotency
 /// keys.
@@ -27,11 +31,7 @@ pub async fn run(node: Node, keys: bool) {
 }
 
 async fn recover(node: &Node, keys: bool) -> io::Result<EffectServer> {
-    let records = records_json::<OutboxRecord>(node.disk()).await?;
-    let records: BTreeMap<Name, OutboxRecord> = records
-        .into_iter()
-        .map(|(lease, record)| (Name::from(lease), record))
-        .collect();
+    let records: BTreeMap<Name, OutboxRecord> = all_json(&own_records(node).await?, OUTBOX)?;
     Ok(EffectServer {
         node: node.clone(),
         relay: EffectRelay::recover(keys, records),
@@ -78,7 +78,7 @@ impl EffectServer {
         match self.relay.perform(&lease, &to, &key, value.clone()) {
             Performed::Now => {
                 if let Some(record) = self.relay.record(&lease) {
-                    commit_json(self.node.disk(), &lease, record).await?;
+                    commit_json(self.node.disk(), &format!("{OUTBOX}{lease}"), record).await?;
                 }
                 self.node.observe(Observation::Applied(Applied {
                     f: F::Write,

@@ -248,8 +248,12 @@ impl Drop for WorkInHand {
 /// Lets the release go once a resigning leader has nothing in hand; or the lease run out,
 /// where something of the term may land yet.
 fn drain(state: &mut State, now: Nanos) {
-    let drained = state.work_in_hand == 0 || state.planted.has(Flaw::ReleaseBeforeDrain);
-    if drained && let Some(token) = state.resigning.take() {
+    if state.planted.has(Flaw::ReleaseBeforeDrain) && state.resigning.take().is_some() {
+        return state.client.drained(now);
+    }
+    if state.work_in_hand == 0
+        && let Some(token) = state.resigning.take()
+    {
         match state.unsettled == Some(token) {
             true => state.client.leave_to_expire(now),
             false => state.client.drained(now),

@@ -8,6 +8,8 @@
 use deposed_checkers::history::{Failure, Name, Nanos, Token};
 use serde::{Deserialize, Serialize};
 
+use crate::storage::{Answer, Snapshot};
+
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "body", rename_all = "kebab-case")]
@@ -71,6 +73,33 @@ pub enum Request {
         key: Name,
         value: Name,
     },
+    /// To a replica: promise this token and show your state.
+    Prepare { id: u64, lease: Name, token: Token },
+    /// To a replica: where do you stand, and what does this key hold?
+    Query {
+        id: u64,
+        lease: Name,
+        token: Token,
+        key: Name,
+    },
+    /// To a replica: take this change (no value: a delete) after the one before it.
+    Accept {
+        id: u64,
+        lease: Name,
+        token: Token,
+        after: u64,
+        seq: u64,
+        key: Name,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Name>,
+    },
+    /// To a replica: take this state.
+    Adopt {
+        id: u64,
+        lease: Name,
+        token: Token,
+        state: Snapshot,
+    },
 }
 
 /// What a server answers.
@@ -113,6 +142,14 @@ pub enum Reply {
     },
     /// The answer of a resource that cannot check tokens.
     EffectReply { id: u64, answer: Outcome<()> },
+    /// A replica's answer to a prepare.
+    PrepareReply { id: u64, answer: Outcome<Answer> },
+    /// A replica's answer to a query.
+    QueryReply { id: u64, answer: Outcome<Answer> },
+    /// A replica's answer to an accept.
+    AcceptReply { id: u64, answer: Outcome<Answer> },
+    /// A replica's answer to an adopt.
+    AdoptReply { id: u64, answer: Outcome<Answer> },
     /// The connection is about to be closed, and why.
     Error { error: Failure },
 }
@@ -147,7 +184,11 @@ impl Request {
             | Request::Write { id, .. }
             | Request::Delete { id, .. }
             | Request::Read { id, .. }
-            | Request::Effect { id, .. } => id,
+            | Request::Effect { id, .. }
+            | Request::Prepare { id, .. }
+            | Request::Query { id, .. }
+            | Request::Accept { id, .. }
+            | Request::Adopt { id, .. } => id,
         }
     }
 }
@@ -163,7 +204,11 @@ impl Reply {
             | Reply::WriteReply { id, .. }
             | Reply::DeleteReply { id, .. }
             | Reply::ReadReply { id, .. }
-            | Reply::EffectReply { id, .. } => Some(id),
+            | Reply::EffectReply { id, .. }
+            | Reply::PrepareReply { id, .. }
+            | Reply::QueryReply { id, .. }
+            | Reply::AcceptReply { id, .. }
+            | Reply::AdoptReply { id, .. } => Some(id),
             Reply::Error { .. } => None,
         }
     }

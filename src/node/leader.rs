@@ -4,16 +4,18 @@
 //! Between the check of `is_leader()` and each act lies a gc point: that gap cannot
 //! be closed by checking again, only by the token.
 
-use deposed_checkers::history::{Answer, Delete, Failure, Fence, Name, Op, Read, Token, Write};
+use deposed_checkers::history::{Answer, Delete, Fence, Name, Op, Read, Token, Write};
 use serde_json::Value;
 
 use super::{
     Node,
     elector::{Candidacy, Leadership},
-    frame::{Outcome, Reply, Request},
-    storage_client::{NoAnswer, StorageClient, outcome},
+    frame::Outcome,
+    leader_storage::LeaderStorage,
+    storage_client::NoAnswer,
 };
 use crate::{
+    cluster::StorageKind,
     flaw::{Flaw, Planted},
     lease::LeaseConfig,
     recorder::Call,
@@ -25,8 +27,10 @@ use crate::{
 pub struct LeaderWork {
     /// Under which lease.
     pub lease: Name,
-    /// The storage server's name.
-    pub storage: Name,
+    /// What kind of storage it works on.
+    pub storage: StorageKind,
+    /// The names of the nodes that hold it, one at least.
+    pub storages: Vec<Name>,
     /// Timing of tries and pauses.
     pub config: LeaseConfig,
     /// How much to do.
@@ -37,7 +41,13 @@ pub struct LeaderWork {
 
 /// Works whenever elected, for as long as the process lives.
 pub async fn run(node: Node, candidacy: Candidacy, work: LeaderWork) {
-    let storage = StorageClient::new(node.clone(), work.storage.clone(), work.config.try_timeout);
+    let storage = LeaderStorage::new(
+        node.clone(),
+        work.storage,
+        &work.storages,
+        work.config.try_timeout,
+        work.planted,
+    );
     let mut leader = Leader {
         node,
         work,
@@ -59,7 +69,7 @@ pub async fn run(node: Node, candidacy: Candidacy, work: LeaderWork) {
 struct Leader {
     node: Node,
     work: LeaderWork,
-    storage: StorageClient,
+    storage: LeaderStorage,
 }
 
 struct Term<'a> {
@@ -84,8 +94,10 @@ impl Term<'_> {
         if planted.has(Flaw::BarrierAfterWrite) {
             self.read_modify_write().await;
         }
-        let barrier = !self.leader.work.traffic.without_barrier && !planted.has(Flaw::NoBarrier);
-        if barrier && !self.fence().await {
+        let wanted = !self.leader.work.traffic.without_barrier;
+        let needed = wanted && self.leader.storage.needs_barrier();
+        let fences = needed && !planted.has(Flaw::NoBarrier);
+        if fences && !self.fence().await {
             return;
         }
         while self.leadership.is_leader() {
@@ -131,11 +143,7 @@ impl Term<'_> {
             token,
         });
         let call = self.leader.node.invoke(op).await;
-        let answer = self
-            .leader
-            .storage
-            .call(|id| Request::Fence { id, lease, token })
-            .await;
+        let answer = self.leader.storage.fence(&lease, token).await;
         self.conclude(call, answer)
     }
 
@@ -151,8 +159,9 @@ impl Term<'_> {
         ));
         let every = traffic.delete_one_in;
         let deletes = every > 0 && self.leader.node.random_below(every) == 0;
-        let Some(before) = self.read(&key).await else {
-            return Step::Failed;
+        let before = match self.read(&key).await {
+            Ok(before) => before,
+            Err(step) => return step,
         };
         self.seq += 1;
         if deletes {
@@ -163,8 +172,8 @@ impl Term<'_> {
         self.write(key, value).await
     }
 
-    async fn read(&mut self, key: &Name) -> Option<Option<Name>> {
-        let (lease, key) = (self.leader.work.lease.clone(), key.clone());
+    async fn read(&mut self, key: &Name) -> Result<Option<Name>, Step> {
+        let lease = self.leader.work.lease.clone();
         let token = Some(self.leadership.token());
         let op = Op::Read(Read {
             lease: lease.clone(),
@@ -172,29 +181,22 @@ impl Term<'_> {
             key: key.clone(),
         });
         let call = self.leader.node.invoke(op).await;
-        match self
-            .leader
-            .storage
-            .call(|id| Request::Read { id, lease, key })
-            .await
-        {
-            Ok(Reply::ReadReply {
-                answer: Outcome::Ok(value),
-                ..
-            }) => {
+        match self.leader.storage.read(&lease, key).await {
+            Ok(Outcome::Ok(value)) => {
                 let read = value
                     .as_ref()
                     .map_or(Value::Null, |value| value.as_str().into());
                 call.ok(Answer::Value(read));
-                Some(value)
+                Ok(value)
             }
-            Ok(_) => {
-                call.info(Failure::new("unexpected-reply"));
-                None
+            Ok(Outcome::Refused { error, .. }) => {
+                let stale = error.seen.is_some();
+                call.fail(error);
+                Err(self.refused(stale))
             }
             Err(no_answer) => {
                 unanswered(call, no_answer);
-                None
+                Err(Step::Failed)
             }
         }
     }
@@ -210,15 +212,8 @@ impl Term<'_> {
             value: value.as_str().into(),
         });
         let call = self.leader.node.invoke(op).await;
-        let request = |id| Request::Write {
-            id,
-            lease,
-            token,
-            seq,
-            key,
-            value,
-        };
-        let answer = self.leader.storage.call(request).await;
+        let storage = &mut self.leader.storage;
+        let answer = storage.change(&lease, token, seq, &key, Some(value)).await;
         self.conclude(call, answer)
     }
 
@@ -232,35 +227,19 @@ impl Term<'_> {
             key: key.clone(),
         });
         let call = self.leader.node.invoke(op).await;
-        let answer = self
-            .leader
-            .storage
-            .call(|id| Request::Delete {
-                id,
-                lease,
-                token,
-                seq,
-                key,
-            })
-            .await;
+        let storage = &mut self.leader.storage;
+        let answer = storage.change(&lease, token, seq, &key, None).await;
         self.conclude(call, answer)
     }
 
     /// Completes a fence, write or delete. Told that its token is stale, the term ends.
-    fn conclude(&self, call: Call, answer: Result<Reply, NoAnswer>) -> Step {
-        let reply = match answer {
-            Ok(reply) => reply,
-            Err(no_answer) => {
-                unanswered(call, no_answer);
-                return Step::Failed;
-            }
-        };
-        match outcome(reply) {
-            Some(Outcome::Ok(())) => {
+    fn conclude(&self, call: Call, answer: Result<Outcome<()>, NoAnswer>) -> Step {
+        match answer {
+            Ok(Outcome::Ok(())) => {
                 call.ok(Answer::None);
                 Step::Done
             }
-            Some(Outcome::Refused {
+            Ok(Outcome::Refused {
                 error,
                 perhaps_done,
                 ..
@@ -271,17 +250,22 @@ impl Term<'_> {
                 } else {
                     call.fail(error)
                 }
-                if stale && !self.leader.work.planted.has(Flaw::StaleRetry) {
-                    self.leadership.told_stale();
-                    return Step::Deposed;
-                }
-                Step::Failed
+                self.refused(stale)
             }
-            None => {
-                call.info(Failure::new("unexpected-reply"));
+            Err(no_answer) => {
+                unanswered(call, no_answer);
                 Step::Failed
             }
         }
+    }
+
+    /// Refused; if because the token is stale, the term is over.
+    fn refused(&self, stale: bool) -> Step {
+        if stale && !self.leader.work.planted.has(Flaw::StaleRetry) {
+            self.leadership.told_stale();
+            return Step::Deposed;
+        }
+        Step::Failed
     }
 
     /// A pause after a failure, with jitter so that retries do not march in step.

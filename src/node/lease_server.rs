@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The record of each lease is called this and the lease's name.
-const LEASE: &str = "lease/";
+pub(super) const LEASE: &str = "lease/";
 /// The record that a restore from an old copy leaves behind.
 const RESTORATION: &str = "restoration";
 
@@ -37,24 +37,13 @@ async fn recover(
     limits: &StoreLimits,
     planted: Planted,
     first: bool,
-) -> io::Result<LeaseServer> {
+) -> io::Result<LeaseServer<DurableStore>> {
     let mut records = node.disk().records().await?;
     let restored: Option<Restored> = take_json(&mut records, RESTORED)?;
     let restoration: Option<Restoration> = take_json(&mut records, RESTORATION)?;
     let leases: BTreeMap<Name, LeaseRecord> = all_json(&records, LEASE)?;
     let clock = node.now();
-    let found = leases.iter().map(|(lease, record)| {
-        let owner = record.owner.as_ref();
-        // A restored store takes no owner over: see `LeaseStore::restore`.
-        let owner = owner.filter(|_| !record.released && restored.is_none());
-        let recovered = RecoveredLease {
-            counter: record.counter,
-            holder: owner.map(|owner| owner.holder.clone()),
-            ttl: owner.map(|owner| owner.ttl),
-        };
-        (lease.clone(), recovered)
-    });
-    let found = found.collect();
+    let found = found(&leases, restored.is_some());
     let now = counted_on(node, planted);
     let mut store = match restored {
         Some(Restored { floor }) if !planted.has(Flaw::RestoredWithoutFloor) => {
@@ -66,8 +55,7 @@ async fn recover(
     if let Some(restoration) = restoration {
         store.resume_restoration(restoration, now);
     }
-    let mut server = LeaseServer {
-        node: node.clone(),
+    let mut store = DurableStore {
         closed: store.restoration(now).closed_for > 0,
         store,
         planted,
@@ -75,7 +63,7 @@ async fn recover(
     };
     match restored {
         Some(Restored { floor }) => {
-            server.take_over_copy().await?;
+            store.take_over_copy(node).await?;
             let leases = found;
             node.observe(Observation::Restored(history::Restored {
                 floor,
@@ -89,7 +77,30 @@ async fn recover(
             clock,
         })),
     }
-    Ok(server)
+    Ok(LeaseServer {
+        node: node.clone(),
+        store,
+        planted,
+    })
+}
+
+/// What the disk held of each lease, as it is recorded.
+pub(super) fn found(
+    leases: &BTreeMap<Name, LeaseRecord>,
+    restored: bool,
+) -> BTreeMap<Name, RecoveredLease> {
+    let found = leases.iter().map(|(lease, record)| {
+        // A restored store takes no owner over: see `LeaseStore::restore`.
+        let owner = record.owner.as_ref();
+        let owner = owner.filter(|_| !record.released && !restored);
+        let recovered = RecoveredLease {
+            counter: record.counter,
+            holder: owner.map(|owner| owner.holder.clone()),
+            ttl: owner.map(|owner| owner.ttl),
+        };
+        (lease.clone(), recovered)
+    });
+    found.collect()
 }
 
 /// What the clock reads that leases are counted on: the boot clock.
@@ -100,8 +111,16 @@ fn counted_on(node: &Node, planted: Planted) -> Nanos {
     node.now()
 }
 
-struct LeaseServer {
-    node: Node,
+/// Whatever grants leases, and makes a lease durable before anybody is answered.
+pub(super) trait Leases {
+    /// The leases.
+    fn leases(&mut self) -> &mut LeaseStore;
+    /// Makes all there is to a lease durable, in one piece.
+    async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()>;
+}
+
+/// A store of leases alone, and what of it is not as its disk says.
+struct DurableStore {
     store: LeaseStore,
     /// The restoration on the disk says that nothing may be granted for a while.
     closed: bool,
@@ -110,7 +129,54 @@ struct LeaseServer {
     unwritten: Option<Batch>,
 }
 
-impl Service for LeaseServer {
+impl Leases for DurableStore {
+    fn leases(&mut self) -> &mut LeaseStore {
+        &mut self.store
+    }
+
+    async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()> {
+        let Some(record) = self.store.record(lease) else {
+            return Ok(());
+        };
+        let mut batch = Batch::new();
+        put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
+        // Once the store grants again a further restart need not close it anew.
+        let restoration = self.store.restoration(counted_on(node, self.planted));
+        if self.closed && restoration.closed_for == 0 {
+            put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
+            self.closed = false;
+        }
+        if self.planted.has(Flaw::AnswersBeforeDurable) {
+            batch = self.unwritten.replace(batch).unwrap_or_default();
+        }
+        if self.planted.has(Flaw::CounterNotSynced) {
+            return node.disk().write(batch).await;
+        }
+        node.disk().commit(batch).await
+    }
+}
+
+impl DurableStore {
+    /// Makes durable, in one piece, that an old copy was raised to its floor.
+    async fn take_over_copy(&mut self, node: &Node) -> io::Result<()> {
+        let mut batch = Batch::from([(RESTORED.to_owned(), None)]);
+        let restoration = self.store.restoration(counted_on(node, self.planted));
+        put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
+        for (lease, record) in self.store.records() {
+            put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
+        }
+        node.disk().commit(batch).await
+    }
+}
+
+/// Answers what is asked about leases.
+pub(super) struct LeaseServer<S> {
+    pub(super) node: Node,
+    pub(super) store: S,
+    pub(super) planted: Planted,
+}
+
+impl<S: Leases> Service for LeaseServer<S> {
     fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
         Box::pin(async move {
             Ok(Some(match request {
@@ -160,7 +226,7 @@ impl Service for LeaseServer {
     }
 }
 
-impl LeaseServer {
+impl<S: Leases> LeaseServer<S> {
     async fn acquire(
         &mut self,
         lease: Name,
@@ -169,10 +235,11 @@ impl LeaseServer {
         ttl: Nanos,
     ) -> io::Result<Outcome<Token>> {
         let (clock, now) = (self.node.now(), counted_on(&self.node, self.planted));
-        match self.store.acquire(now, &lease, &holder, request, ttl) {
+        let store = self.store.leases();
+        match store.acquire(now, &lease, &holder, request, ttl) {
             Ok(grant) => {
                 if grant.fresh {
-                    self.commit(&lease).await?;
+                    self.store.commit(&self.node, &lease).await?;
                     let (token, ttl) = (Some(grant.token), grant.ttl);
                     let granted = Granted {
                         lease,
@@ -208,10 +275,11 @@ impl LeaseServer {
         ttl: Nanos,
     ) -> io::Result<Outcome<()>> {
         let (clock, now) = (self.node.now(), counted_on(&self.node, self.planted));
-        match self.store.renew(now, &lease, &holder, token, attempt, ttl) {
+        let store = self.store.leases();
+        match store.renew(now, &lease, &holder, token, attempt, ttl) {
             Ok(extension) => {
                 if extension.durable_changed {
-                    self.commit(&lease).await?;
+                    self.store.commit(&self.node, &lease).await?;
                 }
                 let (token, ttl) = (Some(token), extension.ttl);
                 self.node.observe(Observation::Renewed(Renewed {
@@ -243,10 +311,10 @@ impl LeaseServer {
         token: Token,
     ) -> io::Result<Outcome<()>> {
         let (clock, now) = (self.node.now(), counted_on(&self.node, self.planted));
-        match self.store.release(now, &lease, &holder, token) {
+        match self.store.leases().release(now, &lease, &holder, token) {
             Ok(release) => {
                 if release.fresh {
-                    self.commit(&lease).await?;
+                    self.store.commit(&self.node, &lease).await?;
                     let token = Some(token);
                     self.node.observe(Observation::Released(Released {
                         lease,
@@ -271,53 +339,18 @@ impl LeaseServer {
     }
 
     /// The end of a lease on this machine's wall clock, where it is told at all.
-    fn expires(&self, lease: &Name) -> Option<Nanos> {
+    fn expires(&mut self, lease: &Name) -> Option<Nanos> {
         if !self.planted.has(Flaw::WallClockExpiry) {
             return None;
         }
         let now = self.node.now();
-        let holding = self.store.holding(now, lease)?;
+        let holding = self.store.leases().holding(now, lease)?;
         Some(
             self.node
                 .clock()
                 .wall()
                 .saturating_add(holding.expiry - now),
         )
-    }
-
-    /// Makes a lease durable, before anybody is answered.
-    async fn commit(&mut self, lease: &Name) -> io::Result<()> {
-        let Some(record) = self.store.record(lease) else {
-            return Ok(());
-        };
-        let mut batch = Batch::new();
-        put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
-        // Once the store grants again a further restart need not close it anew.
-        let now = counted_on(&self.node, self.planted);
-        let restoration = self.store.restoration(now);
-        if self.closed && restoration.closed_for == 0 {
-            put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
-            self.closed = false;
-        }
-        if self.planted.has(Flaw::AnswersBeforeDurable) {
-            batch = self.unwritten.replace(batch).unwrap_or_default();
-        }
-        if self.planted.has(Flaw::CounterNotSynced) {
-            return self.node.disk().write(batch).await;
-        }
-        self.node.disk().commit(batch).await
-    }
-
-    /// Makes durable, in one piece, that an old copy was raised to its floor.
-    async fn take_over_copy(&mut self) -> io::Result<()> {
-        let mut batch = Batch::from([(RESTORED.to_owned(), None)]);
-        let now = counted_on(&self.node, self.planted);
-        let restoration = self.store.restoration(now);
-        put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
-        for (lease, record) in self.store.records() {
-            put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
-        }
-        self.node.disk().commit(batch).await
     }
 
     fn deny<T>(&self, asked: Asked, clock: Nanos, denial: &Denial) -> Outcome<T> {

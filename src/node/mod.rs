@@ -5,6 +5,7 @@
 //! same code runs in a simulated world and in service, and a run is repeatable to
 //! the byte.
 
+pub mod compare_and_swap_server;
 pub mod effect_leader;
 pub mod effect_server;
 pub mod elector;
@@ -12,7 +13,10 @@ pub mod flag;
 pub mod frame;
 pub mod gate;
 pub mod leader;
+pub mod leader_storage;
 pub mod lease_server;
+pub mod quorum_client;
+pub mod replica_server;
 pub mod rpc;
 pub mod server;
 pub mod storage_client;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use deposed_checkers::history::{
-    Applied, F, Failure, Fenced, Name, Observation, Refused, StorageRecovered, Token,
+    Applied, F, Failure, Fenced, Name, Nanos, Observation, Refused, StorageRecovered, Token,
 };
 use serde_json::Value;
 
@@ -13,14 +13,14 @@ use super::{
     server::{Service, serve},
 };
 use crate::{
-    disk::{RESTORED, all_json, commit_json},
+    disk::{RESTORED, Records, all_json, commit_json},
     flaw::{Flaw, Planted},
     net::LocalFuture,
-    storage::{Certainty, FencedStorage, Refusal, ShardRecord},
+    storage::{self, Certainty, FencedStorage, Refusal, ShardRecord},
 };
 
 /// The record of each lease's data is called this and the lease's name.
-const SHARD: &str = "shard/";
+pub(super) const SHARD: &str = "shard/";
 
 /// Runs the storage server of this node until it cannot go on.
 pub async fn run(node: Node, planted: Planted) {
@@ -32,15 +32,12 @@ pub async fn run(node: Node, planted: Planted) {
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing
 /// records nothing; a later one that finds nothing says so, since it forgot.
-async fn recover(node: &Node, planted: Planted, first: bool) -> io::Result<StorageServer> {
-    let records = node.disk().records().await?;
-    if records.contains_key(RESTORED) {
-        let what = "the storage's disk is an old copy: it lacks writes that were acknowledged and \
-                    tokens that were seen, and no floor makes good for that; only a lease server \
-                    can be restored";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-    }
-    let records: BTreeMap<Name, ShardRecord> = all_json(&records, SHARD)?;
+async fn recover(
+    node: &Node,
+    planted: Planted,
+    first: bool,
+) -> io::Result<StorageServer<DurableStorage>> {
+    let records: BTreeMap<Name, ShardRecord> = all_json(&own_records(node).await?, SHARD)?;
     let storage = match first && records.is_empty() {
         true => FencedStorage::new(planted),
         false => {
@@ -52,20 +49,105 @@ async fn recover(node: &Node, planted: Planted, first: bool) -> io::Result<Stora
             storage
         }
     };
+    let storage = DurableStorage {
+        storage,
+        planted,
+        token_to_write: BTreeMap::new(),
+    };
     Ok(StorageServer {
         node: node.clone(),
         storage,
         planted,
-        token_to_write: BTreeMap::new(),
     })
 }
 
-struct StorageServer {
-    node: Node,
+/// What is on the disk of a node that keeps data, unless it is an old copy.
+pub(super) async fn own_records(node: &Node) -> io::Result<Records> {
+    let records = node.disk().records().await?;
+    if records.contains_key(RESTORED) {
+        let what = "the disk is an old copy: it lacks writes that were acknowledged and tokens \
+                    that were seen, and no floor makes good for that; only a lease server can be \
+                    restored";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    Ok(records)
+}
+
+/// Whatever takes fenced writes, at a reading of its node's clock, and makes them durable
+/// before anybody is answered.
+pub(super) trait Storage {
+    /// Writes a key or, without a value, deletes it.
+    fn change(
+        &mut self,
+        now: Nanos,
+        lease: &Name,
+        token: Token,
+        seq: u64,
+        key: &Name,
+        value: Option<&Name>,
+    ) -> Result<storage::Applied, Refusal>;
+    /// The barrier.
+    fn fence(&mut self, now: Nanos, lease: &Name, token: Token) -> Result<(), Refusal>;
+    /// What a key holds.
+    fn read(&self, lease: &Name, key: &Name) -> Option<&Name>;
+    /// Makes all there is to a lease durable, in one piece.
+    async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()>;
+}
+
+/// Fenced storage, and what of it is not as its disk says.
+struct DurableStorage {
     storage: FencedStorage,
     planted: Planted,
     /// Under [`Flaw::ValueBeforeToken`], what the next commit makes durable.
     token_to_write: BTreeMap<Name, ShardRecord>,
+}
+
+impl Storage for DurableStorage {
+    fn change(
+        &mut self,
+        _now: Nanos,
+        lease: &Name,
+        token: Token,
+        seq: u64,
+        key: &Name,
+        value: Option<&Name>,
+    ) -> Result<storage::Applied, Refusal> {
+        let storage = &mut self.storage;
+        match value {
+            Some(value) => storage.write(lease, token, seq, key, value.clone()),
+            None => storage.delete(lease, token, seq, key),
+        }
+    }
+
+    fn fence(&mut self, _now: Nanos, lease: &Name, token: Token) -> Result<(), Refusal> {
+        self.storage.fence(lease, token)
+    }
+
+    fn read(&self, lease: &Name, key: &Name) -> Option<&Name> {
+        self.storage.read(lease, key)
+    }
+
+    async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()> {
+        let Some(mut record) = self.storage.record(lease) else {
+            return Ok(());
+        };
+        if self.planted.has(Flaw::ValueBeforeToken) {
+            let values = record.values.clone();
+            let before = self.token_to_write.insert(lease.clone(), record);
+            record = ShardRecord {
+                values,
+                ..before.unwrap_or_default()
+            };
+        }
+        commit_json(node.disk(), &format!("{SHARD}{lease}"), &record).await
+    }
+}
+
+/// Answers what is asked of storage.
+pub(super) struct StorageServer<S> {
+    pub(super) node: Node,
+    pub(super) storage: S,
+    pub(super) planted: Planted,
 }
 
 /// A write or a delete, as it is recorded.
@@ -78,7 +160,7 @@ struct Change {
     value: Option<Name>,
 }
 
-impl Service for StorageServer {
+impl<S: Storage> Service for StorageServer<S> {
     fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
         Box::pin(async move {
             Ok(Some(match request {
@@ -138,12 +220,12 @@ impl Service for StorageServer {
     }
 }
 
-impl StorageServer {
+impl<S: Storage> StorageServer<S> {
     async fn fence(&mut self, lease: Name, token: Token) -> io::Result<Outcome<()>> {
-        match self.storage.fence(&lease, token) {
+        match self.storage.fence(self.node.now(), &lease, token) {
             Ok(()) => {
                 if !self.planted.has(Flaw::FenceNotDurable) {
-                    self.commit(&lease).await?;
+                    self.storage.commit(&self.node, &lease).await?;
                 }
                 self.node
                     .observe(Observation::Fenced(Fenced { lease, token }));
@@ -162,14 +244,14 @@ impl StorageServer {
             key,
             value,
         } = change;
-        let result = match &value {
-            Some(value) => self.storage.write(&lease, token, seq, &key, value.clone()),
-            None => self.storage.delete(&lease, token, seq, &key),
-        };
+        let now = self.node.now();
+        let result = self
+            .storage
+            .change(now, &lease, token, seq, &key, value.as_ref());
         match result {
             Ok(applied) => {
                 if applied.fresh {
-                    self.commit(&lease).await?;
+                    self.storage.commit(&self.node, &lease).await?;
                     let value = value.map(|value| Value::from(value.as_str()));
                     let (token, seq) = (Some(token), Some(seq));
                     let applied = Applied {
@@ -188,23 +270,6 @@ impl StorageServer {
         }
     }
 
-    /// Makes a lease's values and highest token durable together, before anybody is
-    /// answered.
-    async fn commit(&mut self, lease: &Name) -> io::Result<()> {
-        let Some(mut record) = self.storage.record(lease) else {
-            return Ok(());
-        };
-        if self.planted.has(Flaw::ValueBeforeToken) {
-            let values = record.values.clone();
-            let before = self.token_to_write.insert(lease.clone(), record);
-            record = ShardRecord {
-                values,
-                ..before.unwrap_or_default()
-            };
-        }
-        commit_json(self.node.disk(), &format!("{SHARD}{lease}"), &record).await
-    }
-
     fn refuse(
         &self,
         f: F,
@@ -213,27 +278,57 @@ impl StorageServer {
         seq: Option<u64>,
         refusal: Refusal,
     ) -> Outcome<()> {
-        let (error, seen, perhaps_done) = match refusal {
-            Refusal::StaleToken {
-                presented,
-                seen,
-                applied_before,
-            } => {
-                let perhaps = applied_before == Certainty::MayHaveApplied;
-                (Failure::stale_token(presented, seen), seen, perhaps)
-            }
-            Refusal::OldSeq { .. } => (Failure::new("old-seq"), token, true),
-        };
+        let refused = refused(token, &refusal);
         self.node.observe(Observation::Refused(Refused {
             f,
             lease,
             token,
             seq,
-            seen,
+            seen: refused.seen,
         }));
+        refused.answer()
+    }
+}
+
+/// A refusal as it is told: the error, the highest token that storage knew of, and
+/// whether an earlier copy may have been applied.
+pub(super) struct RefusedWith {
+    pub(super) error: Failure,
+    pub(super) seen: Token,
+    pub(super) perhaps_done: bool,
+}
+
+pub(super) fn refused(token: Token, refusal: &Refusal) -> RefusedWith {
+    let maybe = |certainty: Certainty| certainty == Certainty::MayHaveApplied;
+    let (error, seen, perhaps_done) = match *refusal {
+        Refusal::StaleToken {
+            presented,
+            seen,
+            applied_before,
+        } => (
+            Failure::stale_token(presented, seen),
+            seen,
+            maybe(applied_before),
+        ),
+        Refusal::NotOwner {
+            granted,
+            applied_before,
+            ..
+        } => (Failure::new(refusal.kind()), granted, maybe(applied_before)),
+        Refusal::OldSeq { .. } => (Failure::new(refusal.kind()), token, true),
+    };
+    RefusedWith {
+        error,
+        seen,
+        perhaps_done,
+    }
+}
+
+impl RefusedWith {
+    pub(super) fn answer<T>(self) -> Outcome<T> {
         Outcome::Refused {
-            error,
-            perhaps_done,
+            error: self.error,
+            perhaps_done: self.perhaps_done,
             retry_after: None,
         }
     }

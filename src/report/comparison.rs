@@ -1,7 +1,5 @@
 //! A comparison as a table, or as JSON: a row an arm, the same seeds in each.
 
-use std::fmt::Write as _;
-
 use deposed_checkers::history::Nanos;
 use serde::Serialize;
 
@@ -33,37 +31,53 @@ window    from the successor's grant to where storage can refuse its predecessor
 failover  from a leader's last acknowledged write to the first of the next
 ";
 
-/// The heads of the columns; the first is left-aligned.
-const HEAD: [&str; 11] = [
-    "", "tried", "refused", "early", "landed", "doubled", "p50", "max", "changes", "p50", "max",
+/// The columns after the arm's name: what stands above, and the head. What stands above
+/// several is the last one's.
+const COLUMNS: [(&str, &str); 10] = [
+    ("", "tried"),
+    ("", "refused"),
+    ("", "early"),
+    ("deposed leaders' writes", "landed"),
+    ("", DOUBLED),
+    ("", "p50"),
+    ("window", "max"),
+    ("leader", "changes"),
+    ("", "p50"),
+    ("failover", "max"),
 ];
-/// What stands above them: from which column, over how many.
-const GROUPS: [(usize, usize, &str); 4] = [
-    (1, 4, "deposed leaders' writes"),
-    (6, 2, "window"),
-    (8, 1, "leader"),
-    (9, 2, "failover"),
-];
+/// Left out where no arm's writes are effects.
+const DOUBLED: &str = "doubled";
 
 impl Comparison<'_> {
     /// The table, a hundred columns wide at most where no arm's name is past 28.
     pub fn text(&self) -> String {
-        let rows: Vec<[String; 11]> = self.arms.iter().map(row).collect();
-        let widths: Vec<usize> = (0..HEAD.len())
-            .map(|column| {
-                let cells = rows.iter().map(|row| row[column].chars().count());
-                cells.chain([HEAD[column].len()]).max().unwrap_or(0)
-            })
-            .collect();
+        let effects = self.arms.iter().any(|(arm, _)| !checks_tokens(arm));
+        let shown = |head: &str| effects || head != DOUBLED;
+        let mut lines = vec![vec![String::new()], vec![String::new()]];
+        for (above, head) in COLUMNS.iter().filter(|(_, head)| shown(head)) {
+            lines[0].push((*above).to_owned());
+            lines[1].push((*head).to_owned());
+        }
+        for (arm, measures) in &self.arms {
+            let cells = COLUMNS.iter().zip(cells(arm, measures));
+            let cells = cells.filter(|((_, head), _)| shown(head));
+            let cells = cells.map(|(_, cell)| cell);
+            lines.push([arm.name.to_owned()].into_iter().chain(cells).collect());
+        }
+        let columns = lines[1].len();
+        let width = |column: usize| {
+            let cells = lines[1..].iter().map(|line| line[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut text = format!(
             "{}  the same {} in each row\n",
             self.workload.name,
             counted(self.seeds, "seed")
         );
-        line(&mut text, &groups(&widths));
-        line(&mut text, &cells(&HEAD, &widths));
-        for row in &rows {
-            line(&mut text, &cells(row, &widths));
+        for line in &lines {
+            text.push_str(aligned(line, &widths).trim_end());
+            text.push('\n');
         }
         text
     }
@@ -137,9 +151,9 @@ fn checks_tokens(arm: &Arm) -> bool {
     !matches!(arm.storage, StorageKind::Effects { .. })
 }
 
-fn row((arm, measures): &(Arm, Measures)) -> [String; 11] {
+fn cells(arm: &Arm, measures: &Measures) -> [String; COLUMNS.len()] {
     let durations = |of: &[Nanos]| match middle_and_longest(of) {
-        Some((middle, longest)) => [middle, longest].map(milliseconds),
+        Some((middle, longest)) => [middle, longest].map(short),
         None => ["-", "-"].map(str::to_owned),
     };
     let doubled = match checks_tokens(arm) {
@@ -149,7 +163,6 @@ fn row((arm, measures): &(Arm, Measures)) -> [String; 11] {
     let [window, longest_window] = durations(&measures.windows);
     let [failover, longest_failover] = durations(&measures.failovers);
     [
-        arm.name.to_owned(),
         measures.tried.to_string(),
         measures.refused.to_string(),
         measures.early.to_string(),
@@ -163,40 +176,33 @@ fn row((arm, measures): &(Arm, Measures)) -> [String; 11] {
     ]
 }
 
-/// `12ms`, rounded up: a window that was open is not shown as none.
-fn milliseconds(nanos: Nanos) -> String {
-    format!("{}ms", nanos.div_ceil(1_000_000))
+/// `12ms` or `12.3s`, rounded up: a window that was open is not shown as none.
+fn short(nanos: Nanos) -> String {
+    match nanos.div_ceil(1_000_000) {
+        milliseconds @ ..10_000 => format!("{milliseconds}ms"),
+        milliseconds => {
+            let tenths = milliseconds.div_ceil(100);
+            format!("{}.{}s", tenths / 10, tenths % 10)
+        }
+    }
 }
 
-fn cells(row: &[impl AsRef<str>], widths: &[usize]) -> String {
-    let mut text = String::new();
-    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-        let cell = cell.as_ref();
-        // Writing to a string cannot fail.
-        let _ = match column {
-            0 => write!(text, "{cell:<width$}"),
-            _ => write!(text, "  {cell:>width$}"),
+/// The first cell to the left, the others to the right. A cell wider than its column
+/// takes the room of the empty ones before it.
+fn aligned(line: &[String], widths: &[usize]) -> String {
+    let (mut text, mut end) = (String::new(), 0);
+    for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
+        end += 2 + width;
+        let at = match column {
+            0 => 2,
+            _ => end - cell.chars().count(),
         };
+        if !cell.is_empty() {
+            text += &" ".repeat(at.saturating_sub(text.chars().count()));
+            text += cell;
+        }
     }
     text
-}
-
-/// The heads of several columns, each over the right end of its own.
-fn groups(widths: &[usize]) -> String {
-    let mut text = String::new();
-    for (from, over, name) in GROUPS {
-        let end: usize = widths[..from + over].iter().map(|width| width + 2).sum();
-        let _ = write!(
-            text,
-            "{name:>width$}",
-            width = end - 2 - text.chars().count()
-        );
-    }
-    text
-}
-
-fn line(text: &mut String, line: &str) {
-    let _ = writeln!(text, "  {}", line.trim_end());
 }
 
 #[cfg(test)]
@@ -236,20 +242,58 @@ mod tests {
         }
     }
 
+    /// The cells of each line, told apart by two spaces.
+    fn table(text: &str) -> Vec<Vec<&str>> {
+        text.lines()
+            .map(|line| {
+                let cells = line.split("  ").map(str::trim);
+                cells.filter(|cell| !cell.is_empty()).collect()
+            })
+            .collect()
+    }
+
+    fn widest(text: &str) -> usize {
+        let widths = text.lines().map(|line| line.chars().count());
+        widths.max().unwrap_or(0)
+    }
+
     #[test]
-    fn a_table_has_a_row_an_arm_and_fits_a_hundred_columns() {
+    fn a_table_has_a_row_an_arm() {
         let workload = Workload::named("w");
         let text = comparison(&workload).text();
-        let expected = "\
-w  the same 50 seeds in each row
-                                      deposed leaders' writes                  window   leader       failover
-";
-        assert_eq!(text.lines().next(), expected.lines().next());
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 5);
-        assert!(
-            lines.iter().all(|line| line.chars().count() <= 120),
-            "{text}"
+        let table = table(&text);
+        assert_eq!(table.len(), 5, "{text}");
+        assert_eq!(table[0], ["w", "the same 50 seeds in each row"]);
+        let above = ["deposed leaders' writes", "window", "leader", "failover"];
+        assert_eq!(table[1], above);
+        assert_eq!(table[2], COLUMNS.map(|(_, head)| head));
+        assert_eq!(
+            table[3].join(" "),
+            "highest-seen without barrier 123456 100000 20000 3456 - 31ms 31ms 98765 12.4s 12.4s"
         );
+        assert_eq!(
+            table[4].join(" "),
+            "neither 123456 100000 20000 3456 1234 - - 98765 12.4s 12.4s"
+        );
+    }
+
+    #[test]
+    fn a_table_fits_a_hundred_columns() {
+        let workload = Workload::named("w");
+        for arm in [0, 1] {
+            let mut comparison = comparison(&workload);
+            comparison.arms = vec![comparison.arms.swap_remove(arm)];
+            let text = comparison.text();
+            assert!(widest(&text) <= 100, "{text}");
+            // Doubles are of effects alone.
+            assert_eq!(text.contains(DOUBLED), arm == 1, "{text}");
+        }
+        assert!(widest(LEGEND) <= 100);
+    }
+
+    #[test]
+    fn a_window_that_was_open_is_not_shown_as_none() {
+        let shown = [0, 1, 8_000_001, 9_999_000_000, 9_999_000_001].map(short);
+        assert_eq!(shown, ["0ms", "1ms", "9ms", "9999ms", "10.0s"]);
     }
 }

@@ -19,6 +19,9 @@ pub const LONGEST_RUN: Nanos = 3600 * SECOND;
 pub const MOST_LEASES: u32 = 100;
 /// The most clients: one a letter.
 pub const MOST_CLIENTS: u8 = 26;
+/// How many replicas a quorum may have: odd, since one more than an odd number fails no
+/// later and costs a majority more.
+pub const REPLICAS: [u8; 3] = [3, 5, 7];
 /// The slowest and the fastest clock, in parts per billion.
 pub const CLOCK_RATES: (RatePpb, RatePpb) = (1_000_000, 1_000_000_000_000);
 /// The farthest that a clock may be ahead at the start: a hundred years.
@@ -141,19 +144,25 @@ impl Header {
 
     fn can_store(&self) -> Result<(), HeaderError> {
         match self.cluster.storage {
-            StorageKind::Fenced => Ok(()),
             StorageKind::Effects { .. } if self.traffic.delete_one_in > 0 => {
                 let what =
                     "what was done cannot be deleted; its traffic's 'delete_one_in' must be 0";
                 Err(HeaderError::Storage(what.to_owned()))
             }
-            StorageKind::Effects { .. } if self.traffic.without_barrier => {
-                let what = "a resource that cannot fence has no barrier to leave out; take \
+            StorageKind::Effects { .. } | StorageKind::CompareAndSwap
+                if self.traffic.without_barrier =>
+            {
+                let what = "leaders set no barrier there that could be left out; take \
                             'without_barrier' out of its traffic";
                 Err(HeaderError::Storage(what.to_owned()))
             }
-            StorageKind::Effects { .. } => Ok(()),
-            kind => Err(HeaderError::Storage(format!("{kind:?}"))),
+            StorageKind::Fenced | StorageKind::CompareAndSwap | StorageKind::Effects { .. } => {
+                Ok(())
+            }
+            StorageKind::Quorum { replicas } if REPLICAS.contains(&replicas) => Ok(()),
+            StorageKind::Quorum { replicas } => Err(HeaderError::Storage(format!(
+                "a quorum of {replicas} replicas; 3, 5 or 7 can be run"
+            ))),
         }
     }
 
@@ -182,6 +191,24 @@ impl Header {
         }
         if injection.fault.is_of_disks() {
             self.can_fail_disks(&injection.fault)?;
+        }
+        let replicas = match self.cluster.storage {
+            StorageKind::Quorum { replicas } => replicas,
+            _ => 0,
+        };
+        for target in injection.fault.targets() {
+            match target {
+                Target::Replica(_) | Target::Minority if replicas == 0 => {
+                    return Err("a replica is its target, and the storage has none".to_owned());
+                }
+                Target::Replica(nth) if nth >= replicas => {
+                    return Err(format!(
+                        "replica {nth} is its target, and the last of {replicas} is {}",
+                        replicas - 1
+                    ));
+                }
+                _ => {}
+            }
         }
         match injection.fault {
             Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
@@ -264,7 +291,7 @@ mod tests {
         };
         assert_eq!(header.can_inject(&rate(1_000_000)), Ok(()));
         assert!(header.can_inject(&rate(0)).is_err());
-        let spoilt: [(Spoil, &str); 16] = [
+        let spoilt: [(Spoil, &str); 19] = [
             (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "ttl of"),
             (
                 |h| {
@@ -318,6 +345,33 @@ mod tests {
                     }
                 },
                 "lease timing",
+            ),
+            (
+                |h| {
+                    let fault = Fault::Step {
+                        target: Target::Minority,
+                        by: 1,
+                    };
+                    let when = Trigger::At(0);
+                    h.schedule.push(Injection { when, fault });
+                },
+                "the storage has none",
+            ),
+            (
+                |h| {
+                    h.cluster.storage = StorageKind::Quorum { replicas: 3 };
+                    let fault = Fault::Step {
+                        target: Target::Replica(3),
+                        by: 1,
+                    };
+                    let when = Trigger::At(0);
+                    h.schedule.push(Injection { when, fault });
+                },
+                "replica 3 is its target, and the last of 3 is 2",
+            ),
+            (
+                |h| h.cluster.storage = StorageKind::Quorum { replicas: 4 },
+                "a quorum of 4 replicas",
             ),
             (|h| h.cluster.clients = 0, "0 clients"),
             (|h| h.cluster.clients = 27, "27 clients"),

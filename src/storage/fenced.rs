@@ -116,6 +116,18 @@ pub enum Refusal {
         /// The last one applied under the token.
         last_seq: u64,
     },
+    /// Nobody leads under this token: its time is over and nobody has followed, or it
+    /// was never granted. Only storage that grants the leases itself can tell.
+    #[error("token {presented} is no owner's: the last one granted is {granted}")]
+    NotOwner {
+        /// The token that came.
+        presented: Token,
+        /// The last token granted.
+        granted: Token,
+        /// Whether an earlier copy of the same operation can have been applied while
+        /// the token was the owner's.
+        applied_before: Certainty,
+    },
 }
 
 impl Refusal {
@@ -124,6 +136,7 @@ impl Refusal {
         match self {
             Refusal::StaleToken { .. } => "stale-token",
             Refusal::OldSeq { .. } => "old-seq",
+            Refusal::NotOwner { .. } => "not-owner",
         }
     }
 }
@@ -221,6 +234,18 @@ impl FencedStorage {
             .map(|(lease, shard)| (lease, shard.highest))
     }
 
+    /// Whether a write or delete with this token and seq (a fence: no seq) can have been
+    /// applied, as far as is remembered.
+    pub(super) fn certainty(&self, lease: &Name, token: Token, seq: Option<u64>) -> Certainty {
+        let Some(shard) = self.shards.get(lease) else {
+            return Certainty::NotApplied;
+        };
+        shard.certainty(token, |term| match seq {
+            Some(seq) => term.last_seq.is_some_and(|last| seq <= last),
+            None => term.fenced,
+        })
+    }
+
     /// Storage holds no time: the same value.
     pub fn rebased(&self, _now: u64) -> Self {
         self.clone()
@@ -279,7 +304,11 @@ impl FencedStorage {
 }
 
 impl ShardRecord {
-    fn certainty(&self, token: Token, may_have: impl FnOnce(&TermRecord) -> bool) -> Certainty {
+    pub(super) fn certainty(
+        &self,
+        token: Token,
+        may_have: impl FnOnce(&TermRecord) -> bool,
+    ) -> Certainty {
         let possible = match self.terms.iter().find(|term| term.token == token) {
             Some(term) => may_have(term),
             // Tokens are first seen in rising order, so what is newer than all that
@@ -294,7 +323,7 @@ impl ShardRecord {
     }
 
     /// The token's term, from now on remembered.
-    fn term(&mut self, token: Token) -> &mut TermRecord {
+    pub(super) fn term(&mut self, token: Token) -> &mut TermRecord {
         let at = match self.terms.binary_search_by_key(&token, |term| term.token) {
             Ok(at) => at,
             Err(at) => {
@@ -312,7 +341,7 @@ impl ShardRecord {
         &mut self.terms[at]
     }
 
-    fn forget_old_terms(&mut self) {
+    pub(super) fn forget_old_terms(&mut self) {
         while self.terms.len() > TERMS_KEPT {
             self.forgotten = self.forgotten.max(Some(self.terms.remove(0).token));
         }

@@ -47,6 +47,21 @@ impl World {
                 let nodes: Vec<usize> = (0..self.actors.len()).collect();
                 self.one_of(&nodes)
             }
+            Target::Replica(nth) => {
+                let replicas = self.playing(Role::Storage);
+                replicas
+                    .get(usize::from(nth))
+                    .copied()
+                    .into_iter()
+                    .collect()
+            }
+            Target::Minority => {
+                let mut replicas = self.playing(Role::Storage);
+                while replicas.len() > self.playing(Role::Storage).len().saturating_sub(1) / 2 {
+                    replicas.remove(self.injector.rng.random_range(0..replicas.len()));
+                }
+                replicas
+            }
             Target::Everyone => (0..self.actors.len()).collect(),
         }
     }

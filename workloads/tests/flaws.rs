@@ -64,6 +64,11 @@ flaws![
     refuses_equal,
     fence_not_durable,
     value_before_token,
+    compares_remote_owner,
+    minority_ack,
+    counts_refusals,
+    no_recovery,
+    reads_one_replica,
 ];
 
 #[test]

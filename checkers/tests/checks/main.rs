@@ -6,6 +6,7 @@ mod election_barrier;
 mod failover;
 mod lease_linearizable;
 mod lock_delay;
+mod register_linearizable;
 mod storage_safety;
 mod tale;
 mod token_monotonicity;

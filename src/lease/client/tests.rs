@@ -414,6 +414,27 @@ fn after_a_release_others_have_their_turn_first() {
 }
 
 #[test]
+fn a_lease_left_to_expire_is_not_released() {
+    let mut client = leader();
+    client.resign(T + 100);
+    client.leave_to_expire(T + 110);
+    assert_eq!(client.token(), None);
+    assert_eq!(client.tick(T + 229), None, "others have their turn first");
+    assert_eq!(client.tick(T + 230), acquire(2));
+    // A term that was not resigned, or whose release is under way, is not left.
+    let mut client = leader();
+    for resigned in [false, true] {
+        if resigned {
+            client.resign(T + 100);
+            client.drained(T + 100);
+        }
+        let before = client.clone();
+        client.leave_to_expire(T + 100);
+        assert_eq!(client, before);
+    }
+}
+
+#[test]
 fn a_release_is_repeated_a_bounded_number_of_times() {
     let mut client = leader();
     client.resign(T + 100);

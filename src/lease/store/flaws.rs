@@ -176,6 +176,31 @@ fn each_flaw_changes_the_answer_it_says() {
 }
 
 #[test]
+fn a_forgotten_lock_delay_is_missed_after_a_restart_alone() {
+    let limits = StoreLimits {
+        min_ttl: 1,
+        lock_delay: 50,
+        ..StoreLimits::default()
+    };
+    let (lease, a, b) = ("leader".into(), "a#1".into(), "b#1".into());
+    for (planted, granted) in [
+        (Planted::NONE, false),
+        (Planted::one(Flaw::LockDelayForgotten), true),
+    ] {
+        let mut store = LeaseStore::new(limits.clone(), planted);
+        assert!(store.acquire(0, &lease, &a, 1, TTL).is_ok());
+        assert!(store.clone().acquire(100, &lease, &b, 1, TTL).is_err());
+        let records = store
+            .records()
+            .map(|(name, record)| (name.clone(), record))
+            .collect();
+        let mut back = LeaseStore::recover(limits.clone(), planted, records, 10);
+        assert!(back.acquire(109, &lease, &b, 1, TTL).is_err());
+        assert_eq!(back.acquire(110, &lease, &b, 2, TTL).is_ok(), granted);
+    }
+}
+
+#[test]
 fn every_other_flaw_leaves_the_store_correct() {
     let of_the_store = |flaw: &Flaw| TABLE.iter().any(|row| row.0 == *flaw);
     for flaw in Flaw::ALL.iter().filter(|flaw| !of_the_store(flaw)) {

@@ -472,4 +472,21 @@ mod tests {
         }
         assert_eq!(recorded_at_a_gc_point(|_| ()), []);
     }
+
+    #[test]
+    fn a_term_of_which_something_may_land_yet_is_not_given_back() {
+        for unsettled in [false, true] {
+            let (_, leadership, _) = leads();
+            let work = leadership.begin_work().expect("it leads");
+            leadership.resign();
+            let sent = || leadership.shared.state().client.tick(0);
+            assert_eq!(sent(), None, "work is in hand");
+            if unsettled {
+                work.unsettled();
+            }
+            drop(work);
+            let release = lease::Request::Release { token: 7 };
+            assert_eq!(sent(), (!unsettled).then_some(release));
+        }
+    }
 }
