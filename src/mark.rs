@@ -190,10 +190,13 @@ impl Seer {
             ("isolate" | "partition" | "partition-oneway" | "halves", _) => {
                 let named = ["node", "nodes", "from", "to"].map(|field| &value[field]);
                 let halves = value["halves"].as_array().into_iter().flatten();
-                let cut = named.into_iter().chain(halves).flat_map(|value| match value {
-                    serde_json::Value::Array(nodes) => nodes.clone(),
-                    other => vec![other.clone()],
-                });
+                let cut = named
+                    .into_iter()
+                    .chain(halves)
+                    .flat_map(|value| match value {
+                        serde_json::Value::Array(nodes) => nodes.clone(),
+                        other => vec![other.clone()],
+                    });
                 let cut: Vec<Name> = cut
                     .filter_map(|node| node.as_str().map(Name::from))
                     .collect();

@@ -105,12 +105,7 @@ impl Nemesis {
     }
 
     /// Draws a schedule.
-    pub fn draw(
-        &self,
-        rng: &mut ChaCha8Rng,
-        lease: &LeaseConfig,
-        chaos: Nanos,
-    ) -> Schedule {
+    pub fn draw(&self, rng: &mut ChaCha8Rng, lease: &LeaseConfig, chaos: Nanos) -> Schedule {
         let total_weight: u32 = self.choices.iter().map(|choice| choice.weight).sum();
         if total_weight == 0 || self.per == 0 {
             return Schedule::new();

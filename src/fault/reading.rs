@@ -145,8 +145,7 @@ fn in_words(error: &str, fields: &Map<String, Value>) -> String {
     if let (Some(field), Some(known)) = (between(error, "unknown field `", "`"), variants(error)) {
         return unknown("field of this fault", field, &known);
     }
-    if let (Some(given), Some(known)) =
-        (between(error, "unknown variant `", "`"), variants(error))
+    if let (Some(given), Some(known)) = (between(error, "unknown variant `", "`"), variants(error))
     {
         return unknown("event", given, &known);
     }
@@ -189,7 +188,9 @@ fn variants(error: &str) -> Option<Vec<&str>> {
 fn unknown(kind: &str, given: &str, known: &[&str]) -> String {
     let all = known.join(", ");
     match nearest(given, known.iter().copied()) {
-        Some(near) => format!("no {kind} is called '{given}'; did you mean '{near}'? (known: {all})"),
+        Some(near) => {
+            format!("no {kind} is called '{given}'; did you mean '{near}'? (known: {all})")
+        }
         None => format!("no {kind} is called '{given}' (known: {all})"),
     }
 }
@@ -225,7 +226,10 @@ mod tests {
         let mut header = Header::of(&Workload::named("w"), 1, "deposed", None);
         header.schedule = read;
         let line = serde_json::to_string(&header).expect("plain data");
-        assert_eq!(serde_json::from_str::<Header>(&line).expect("it is right"), header);
+        assert_eq!(
+            serde_json::from_str::<Header>(&line).expect("it is right"),
+            header
+        );
     }
 
     #[test]
@@ -234,37 +238,121 @@ mod tests {
         let whom = |target: Value| json!({"when": at, "fault": pause, "target": target, "for": 1});
         let when = |when: Value| json!({"when": when, "fault": pause, "target": "store", "for": 1});
         for (entry, why) in [
-            (json!(7), "(no fault) cannot be injected: it is no object with a 'when' and a 'fault'"),
-            (json!({"fault": pause}), "(pause) cannot be injected: it has no 'when'"),
+            (
+                json!(7),
+                "(no fault) cannot be injected: it is no object with a 'when' and a 'fault'",
+            ),
+            (
+                json!({"fault": pause}),
+                "(pause) cannot be injected: it has no 'when'",
+            ),
             (json!({"when": at}), "it has no 'fault'"),
-            (json!({"when": at, "fault": "puase"}), "(puase) cannot be injected: no fault is called 'puase'; did you mean 'pause'? (known: partition, partition-oneway, "),
-            (json!({"when": at, "fault": "zebra"}), "no fault is called 'zebra' (known: partition, "),
-            (json!({"when": at, "fault": 3}), "its 'fault' is 3, and must be a name"),
-            (json!({"when": at, "fault": pause, "target": "store"}), "it has no 'for'"),
-            (json!({"when": at, "fault": pause, "target": "store", "fro": 1}), "no field of this fault is called 'fro'; did you mean 'for'? (known: target, for)"),
-            (json!({"when": at, "fault": pause, "target": "store", "for": -5}), "its 'for' is -5, and must be a whole number, 0 or more"),
-            (json!({"when": at, "fault": pause, "target": "store", "for": 1.5}), "its 'for' is 1.5, and must be a whole number, 0 or more"),
-            (json!({"when": at, "fault": pause, "target": "store", "for": "long"}), "its 'for' is \"long\", and must be a whole number, 0 or more"),
-            (json!({"when": at, "fault": pause, "target": "store", "for": null}), "its 'for' is null, and must be"),
-            (json!({"when": at, "fault": "gc-pause", "target": "store", "for": 1, "before": "wirte"}), "no event is called 'wirte'; did you mean 'write'? (known: acquire, "),
-            (whom(json!("laeder")), "its 'target': no target is called 'laeder'; did you mean 'leader'? (known: leader, "),
-            (whom(json!({"clinet": 1})), "no target is called 'clinet'; did you mean 'client'?"),
-            (whom(json!({"client": -1})), "its 'target' is {\"client\":-1}, and must be a target"),
-            (whom(json!(null)), "its 'target' is null, and must be a target"),
-            (when(json!({"att": 1})), "no trigger is called 'att'; did you mean 'at'? (known: at, on, next)"),
-            (when(json!(5)), "its 'when' is 5, and must be one trigger: {\"at\": 5000000}"),
-            (when(json!({"at": -1})), "its 'at' is -1, and must be a whole number, 0 or more"),
-            (when(json!({"at": "noon"})), "its 'at' is \"noon\", and must be a whole number"),
-            (when(json!({"on": 3})), "its 'on' is 3, and must be an event"),
-            (when(json!({"on": {"f": "renw", "type": "ok", "nth": 1}})), "no event is called 'renw'; did you mean 'renew'? (known: acquire, renew, "),
-            (when(json!({"on": {"f": "renew", "type": "oke", "nth": 1}})), "no event is called 'oke'; did you mean 'ok'? (known: invoke, ok)"),
-            (when(json!({"on": {"f": "renew", "type": "ok"}})), "it has no 'nth'"),
-            (when(json!({"on": {"f": "renew", "type": "ok", "nth": -2}})), "its 'nth' is -2, and must be a whole number from 0 to 4294967295"),
-            (when(json!({"next": {"f": "renew", "type": "ok", "nth": 2}})), "no field of a trigger is called 'nth' (known: f, type, after, plus)"),
-            (when(json!({"next": {"f": "renew", "type": "ok", "after": 2, "plus": -3}})), "its 'plus' is -3, and must be"),
+            (
+                json!({"when": at, "fault": "puase"}),
+                "(puase) cannot be injected: no fault is called 'puase'; did you mean 'pause'? (known: partition, partition-oneway, ",
+            ),
+            (
+                json!({"when": at, "fault": "zebra"}),
+                "no fault is called 'zebra' (known: partition, ",
+            ),
+            (
+                json!({"when": at, "fault": 3}),
+                "its 'fault' is 3, and must be a name",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store"}),
+                "it has no 'for'",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store", "fro": 1}),
+                "no field of this fault is called 'fro'; did you mean 'for'? (known: target, for)",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store", "for": -5}),
+                "its 'for' is -5, and must be a whole number, 0 or more",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store", "for": 1.5}),
+                "its 'for' is 1.5, and must be a whole number, 0 or more",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store", "for": "long"}),
+                "its 'for' is \"long\", and must be a whole number, 0 or more",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store", "for": null}),
+                "its 'for' is null, and must be",
+            ),
+            (
+                json!({"when": at, "fault": "gc-pause", "target": "store", "for": 1, "before": "wirte"}),
+                "no event is called 'wirte'; did you mean 'write'? (known: acquire, ",
+            ),
+            (
+                whom(json!("laeder")),
+                "its 'target': no target is called 'laeder'; did you mean 'leader'? (known: leader, ",
+            ),
+            (
+                whom(json!({"clinet": 1})),
+                "no target is called 'clinet'; did you mean 'client'?",
+            ),
+            (
+                whom(json!({"client": -1})),
+                "its 'target' is {\"client\":-1}, and must be a target",
+            ),
+            (
+                whom(json!(null)),
+                "its 'target' is null, and must be a target",
+            ),
+            (
+                when(json!({"att": 1})),
+                "no trigger is called 'att'; did you mean 'at'? (known: at, on, next)",
+            ),
+            (
+                when(json!(5)),
+                "its 'when' is 5, and must be one trigger: {\"at\": 5000000}",
+            ),
+            (
+                when(json!({"at": -1})),
+                "its 'at' is -1, and must be a whole number, 0 or more",
+            ),
+            (
+                when(json!({"at": "noon"})),
+                "its 'at' is \"noon\", and must be a whole number",
+            ),
+            (
+                when(json!({"on": 3})),
+                "its 'on' is 3, and must be an event",
+            ),
+            (
+                when(json!({"on": {"f": "renw", "type": "ok", "nth": 1}})),
+                "no event is called 'renw'; did you mean 'renew'? (known: acquire, renew, ",
+            ),
+            (
+                when(json!({"on": {"f": "renew", "type": "oke", "nth": 1}})),
+                "no event is called 'oke'; did you mean 'ok'? (known: invoke, ok)",
+            ),
+            (
+                when(json!({"on": {"f": "renew", "type": "ok"}})),
+                "it has no 'nth'",
+            ),
+            (
+                when(json!({"on": {"f": "renew", "type": "ok", "nth": -2}})),
+                "its 'nth' is -2, and must be a whole number from 0 to 4294967295",
+            ),
+            (
+                when(json!({"next": {"f": "renew", "type": "ok", "nth": 2}})),
+                "no field of a trigger is called 'nth' (known: f, type, after, plus)",
+            ),
+            (
+                when(json!({"next": {"f": "renew", "type": "ok", "after": 2, "plus": -3}})),
+                "its 'plus' is -3, and must be",
+            ),
         ] {
             let told = schedule(&json!([when(json!({"at": 1})), entry])).expect_err(why);
-            assert!(told.starts_with("entry 1 of the header's schedule ("), "{told}");
+            assert!(
+                told.starts_with("entry 1 of the header's schedule ("),
+                "{told}"
+            );
             assert!(told.contains(why), "{told}\n  not {why}");
         }
         let told = schedule(&json!("none")).expect_err("no list");

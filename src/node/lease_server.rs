@@ -247,7 +247,12 @@ impl LeaseServer {
         }
         let now = self.node.now();
         let holding = self.store.holding(now, lease)?;
-        Some(self.node.clock().wall().saturating_add(holding.expiry - now))
+        Some(
+            self.node
+                .clock()
+                .wall()
+                .saturating_add(holding.expiry - now),
+        )
     }
 
     async fn commit(&self, lease: &Name) -> io::Result<()> {

@@ -215,7 +215,11 @@ pub fn fault(name: &str, value: &Value) -> String {
     }
     if let (Some(lose), Some(delay)) = (number("lose_ppb"), number("delay_ppb")) {
         let percent = |ppb: u64| ppb / 10_000_000;
-        add(format!("losing {} %, delaying {} %", percent(lose), percent(delay)));
+        add(format!(
+            "losing {} %, delaying {} %",
+            percent(lose),
+            percent(delay)
+        ));
     }
     for end in ["from", "to"] {
         match nodes(&value[end]) {
@@ -372,6 +376,38 @@ mod tests {
                     &json!({"target": "leader", "node": "a", "before": "write", "for": 200_000_000}),
                 ),
                 "gc-pause a before its next write for 200ms",
+            ),
+            (
+                fault(
+                    "halves",
+                    &json!({"halves": [["store", "a"], ["b"]], "for": 1_000_000}),
+                ),
+                "halves store, a | b for 1ms",
+            ),
+            (
+                fault(
+                    "bridge",
+                    &json!({"halves": [["store"], ["b"]], "bridge": "a", "for": 1_000_000}),
+                ),
+                "bridge store | b over a for 1ms",
+            ),
+            (
+                fault(
+                    "flaky",
+                    &json!({"nodes": ["a", "b"], "lose_ppb": 250_000_000, "delay_ppb": 100_000_000, "by": 2_000_000, "for": 1_000_000}),
+                ),
+                "flaky a, b losing 25 %, delaying 10 % by 2ms for 1ms",
+            ),
+            (
+                fault(
+                    "starve",
+                    &json!({"node": "a", "one_in": 20, "for": 1_000_000}),
+                ),
+                "starve a to one tick in 20 for 1ms",
+            ),
+            (
+                fault("resume", &json!({"fault": "suspend", "node": "a"})),
+                "resume a",
             ),
             (
                 fault("step", &json!({"node": "b", "by": -250_000_000})),
