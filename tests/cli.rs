@@ -653,3 +653,64 @@ fn more_jobs_than_threads_can_be_started_are_not_started() {
     let command = format!("run gc-pause --seeds 2 --jobs {} --out DIR", u64::MAX);
     assert_eq!(deposed(&dir, &command).0, 0);
 }
+
+#[test]
+fn a_schedule_that_cannot_be_injected_is_one_sentence_that_names_the_entry() {
+    let dir = scratch("schedule");
+    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
+    let kept = fs::read_to_string(dir.join("gc-pause-0.jsonl")).expect("it was kept");
+    let header = kept.lines().next().expect("a header");
+    assert!(header.contains("\"schedule\":[]"), "{header}");
+    let edited = |entry: &str| {
+        let right = r#"{"when":{"at":5000000},"fault":"pause","target":"store","for":1000000}"#;
+        let header = header.replace(
+            "\"schedule\":[]",
+            &format!("\"schedule\":[{right},{entry}]"),
+        );
+        fs::write(dir.join("h.jsonl"), header + "\n").expect("room");
+    };
+    edited(
+        r#"{"when":{"next":{"f":"renew","type":"ok","after":9}},"fault":"suspend","target":"leader","for":7}"#,
+    );
+    let (code, out, err) = deposed(&dir, "replay DIR/h.jsonl");
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    for (entry, says) in [
+        (
+            r#"{"when":{"at":5},"fault":"gc-puase","target":"store","for":1}"#,
+            "(gc-puase) cannot be injected: no fault is called 'gc-puase'; did you mean 'gc-pause'? (known: partition, ",
+        ),
+        (
+            r#"{"when":{"att":5},"fault":"pause","target":"store","for":1}"#,
+            "(pause) cannot be injected: no trigger is called 'att'; did you mean 'at'? (known: at, on, next)",
+        ),
+        (
+            r#"{"when":{"at":5},"fault":"pause","target":"stroe","for":1}"#,
+            "(pause) cannot be injected: its 'target': no target is called 'stroe'; did you mean 'store'? (known: leader, ",
+        ),
+        (
+            r#"{"when":{"at":-5},"fault":"pause","target":"store","for":1}"#,
+            "(pause) cannot be injected: its 'at' is -5, and must be a whole number, 0 or more",
+        ),
+        (
+            r#"{"when":{"at":5},"fault":"pause","target":"store","for":-1}"#,
+            "(pause) cannot be injected: its 'for' is -1, and must be a whole number, 0 or more",
+        ),
+        (
+            r#"{"when":{"at":5},"fault":"step","target":"store","by":"much"}"#,
+            "(step) cannot be injected: its 'by' is \"much\", and must be a whole number",
+        ),
+        (
+            r#"{"when":{"at":5},"fault":"pause","target":{"client":3},"for":1}"#,
+            "(pause) cannot be injected: client 3 is its target, and the last of 3 is 2",
+        ),
+        (
+            r#"{"when":{"at":5},"fault":"starve","target":"store","one_in":1,"for":1}"#,
+            "(starve) cannot be injected: its 'one_in' must be 2 or more",
+        ),
+        ("7", "(no fault) cannot be injected: it is no object"),
+    ] {
+        edited(entry);
+        let sentence = format!("DIR/h.jsonl: entry 1 of the header's schedule {says}");
+        refuses(&dir, "replay DIR/h.jsonl", &sentence);
+    }
+}

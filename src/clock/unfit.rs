@@ -107,10 +107,11 @@ mod tests {
         let machine =
             DriftingClock::new(Arc::new(ManualClock::default()), Drift::new(TRUE_RATE, 100));
         let wall = WallClock(Arc::new(machine.clone()));
-        assert_eq!((wall.now(), wall.true_time_of(150)), (100, 50));
+        let end = wall.now() + 50;
+        assert_eq!(wall.true_time_of(end), 50);
         machine.step_wall(-60);
-        assert_eq!((wall.now(), wall.true_time_of(150)), (40, 110));
+        assert_eq!(wall.true_time_of(end), 110);
         machine.step_wall(90);
-        assert_eq!((wall.now(), wall.true_time_of(150)), (130, 20));
+        assert_eq!(wall.true_time_of(end), 20);
     }
 }

@@ -40,6 +40,7 @@ pub fn campaign(
     let clock = counted_on(node.clock(), planted);
     let now = clock.now();
     let shared = Arc::new(Shared {
+        misled: !Arc::ptr_eq(&clock, node.clock()),
         clock,
         state: Mutex::new(State {
             client: LeaseClient::new(config.clone(), now, planted),
@@ -71,6 +72,8 @@ fn counted_on(machine: &Arc<dyn Clock>, planted: Planted) -> Arc<dyn Clock> {
 struct Shared {
     /// What the lease is counted on.
     clock: Arc<dyn Clock>,
+    /// Whether that is another than the boot clock: only with a planted flaw.
+    misled: bool,
     state: Mutex<State>,
     /// A handle changed the state: the elector should look.
     poke: Notify,

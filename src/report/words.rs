@@ -384,6 +384,38 @@ mod tests {
                 "gc-pause a before its next write for 200ms",
             ),
             (
+                fault(
+                    "halves",
+                    &json!({"halves": [["store", "a"], ["b"]], "for": 1_000_000}),
+                ),
+                "halves store, a | b for 1ms",
+            ),
+            (
+                fault(
+                    "bridge",
+                    &json!({"halves": [["store"], ["b"]], "bridge": "a", "for": 1_000_000}),
+                ),
+                "bridge store | b over a for 1ms",
+            ),
+            (
+                fault(
+                    "flaky",
+                    &json!({"nodes": ["a", "b"], "lose_ppb": 250_000_000, "delay_ppb": 100_000_000, "by": 2_000_000, "for": 1_000_000}),
+                ),
+                "flaky a, b losing 25 %, delaying 10 % by 2ms for 1ms",
+            ),
+            (
+                fault(
+                    "starve",
+                    &json!({"node": "a", "one_in": 20, "for": 1_000_000}),
+                ),
+                "starve a to one tick in 20 for 1ms",
+            ),
+            (
+                fault("resume", &json!({"fault": "suspend", "node": "a"})),
+                "resume a",
+            ),
+            (
                 fault("step", &json!({"node": "b", "by": -250_000_000})),
                 "step b by -250ms",
             ),

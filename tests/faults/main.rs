@@ -1,11 +1,15 @@
 //! What each fault does to a system that only looks.
 
+mod aim;
 mod believer;
+mod chance;
 mod probe;
 mod server;
+mod sleep;
 
 use deposed::{
     checkers::history::{Body, F, Nanos, RatePpb, TRUE_RATE},
+    clock::WALL_EPOCH,
     fault::{Fault, Target},
     workload::MS,
 };
@@ -181,6 +185,49 @@ fn a_host_that_is_up_and_does_not_listen_refuses_and_one_that_is_down_says_nothi
     assert_eq!(tried(255, 450), ["nothing"].into());
     assert_eq!(tried(475, 450 + late), ["refused"].into());
     assert!(tried(450 + late + 10, 950).contains("connected"));
+}
+
+/// The halves of a split, and the node that sees both.
+fn sides(sight: &Sight, fault: &str) -> (Vec<Vec<String>>, Option<String>) {
+    let (at, value) = sight.nemesis(fault).remove(0);
+    assert_eq!(at, 200);
+    let halves = serde_json::from_value(value["halves"].clone()).expect("two lists");
+    (halves, value["bridge"].as_str().map(str::to_owned))
+}
+
+#[test]
+fn halves_see_their_own_half_alone_and_a_bridge_sees_both() {
+    let length = 200 * MS;
+    for fault in [Fault::Halves { length }, Fault::Bridge { length }] {
+        let mut drawn = std::collections::BTreeSet::new();
+        for seed in 0..8 {
+            let mut header = header(vec![(200, fault.clone())]);
+            header.seed = seed;
+            let sight = see_header(&header);
+            let (halves, bridge) = sides(&sight, fault.name());
+            assert_eq!(bridge.is_some(), fault.name() == "bridge");
+            let mut all = halves.concat();
+            all.extend(bridge);
+            all.sort();
+            assert_eq!(all, ["a", "b", "storage", "store"], "each is somewhere");
+            assert!(halves[0].len().abs_diff(halves[1].len()) <= 1, "{halves:?}");
+            let side = |node: &str| {
+                halves
+                    .iter()
+                    .position(|half| half.iter().any(|n| n == node))
+            };
+            for node in PEERS {
+                for peer in others(node) {
+                    let apart = side(node).is_some_and(|one| side(peer).is_some_and(|o| o != one));
+                    let came = sight.arrived(node, peer, 203, 400);
+                    assert_eq!(came == 0, apart, "{node} to {peer}: {halves:?}");
+                    assert!(steady(&sight, node, peer, 550, 950), "{node} to {peer}");
+                }
+            }
+            drawn.insert(halves);
+        }
+        assert!(drawn.len() > 2, "always the same: {drawn:?}");
+    }
 }
 
 #[test]
@@ -471,6 +518,24 @@ fn a_power_loss_closes_no_connection_and_the_node_restarts_with_its_disk() {
 }
 
 #[test]
+fn everyone_can_lose_power_at_once_and_all_come_back_with_their_disks() {
+    let (target, length) = (Target::Everyone, 200 * MS);
+    let sight = see(vec![(250, Fault::PowerLoss { target, length })]);
+    assert_eq!(sight.nemesis("power-loss").len(), PEERS.len());
+    for node in PEERS {
+        assert_eq!(sight.boots(node), [(0, 0), (450, 1)], "{node}");
+        assert_eq!(sight.alive(node, 251, 450), 0, "{node}");
+        for peer in others(node) {
+            // Nothing outlives it: no frame that was under way, and none from the dark.
+            let frames = sight.frames("ping", node, peer).into_iter();
+            let late = frames.filter(|frame| frame.at >= 251 * MS && frame.sent < 450 * MS);
+            assert_eq!(late.count(), 0, "{node} to {peer}");
+            assert!(steady(&sight, node, peer, 650, 950), "{node} to {peer}");
+        }
+    }
+}
+
+#[test]
 fn a_clock_runs_at_the_rate_it_is_given_and_then_at_its_own() {
     let own = TRUE_RATE + TRUE_RATE / 10;
     let mut header = header(vec![(200, rate(TRUE_RATE / 2, 200))]);
@@ -495,9 +560,14 @@ fn a_step_moves_the_wall_clock_alone() {
     for (at, now, wall) in sight.clocks("a") {
         assert_eq!(now, at);
         let behind = if at < 200 * MS { 0 } else { 50 * MS };
-        assert_eq!(wall, now - behind, "at {at}");
+        assert_eq!(wall, now + WALL_EPOCH - behind, "at {at}");
     }
-    assert!(sight.clocks("b").iter().all(|(_, now, wall)| now == wall));
+    let others = sight.clocks("b").into_iter();
+    assert!(
+        others
+            .into_iter()
+            .all(|(_, now, wall)| now + WALL_EPOCH == wall)
+    );
 }
 
 #[test]
@@ -568,6 +638,34 @@ fn calm_heals_everything() {
         (
             270,
             Fault::Isolate {
+                target: B,
+                length: long * MS,
+            },
+        ),
+        (
+            280,
+            Fault::Flaky {
+                a: Target::Everyone,
+                b: Target::Everyone,
+                lose_ppb: 500_000_000,
+                delay_ppb: 500_000_000,
+                by: 300 * MS,
+                length: long * MS,
+            },
+        ),
+        (290, Fault::Halves { length: long * MS }),
+        (300, Fault::Bridge { length: long * MS }),
+        (
+            310,
+            Fault::Starve {
+                target: Target::Everyone,
+                one_in: 50,
+                length: long * MS,
+            },
+        ),
+        (
+            600,
+            Fault::Suspend {
                 target: B,
                 length: long * MS,
             },

@@ -53,6 +53,7 @@ pub enum Seen {
     Clocks {
         now: Nanos,
         wall: Nanos,
+        run: Nanos,
     },
     Booted {
         before: u64,
@@ -88,8 +89,8 @@ impl Probe {
         }
         node.spawn(call(node.clone()));
         loop {
-            let (now, wall) = (node.now(), node.clock().wall());
-            self.note(&node, Seen::Clocks { now, wall });
+            let (now, wall, run) = (node.now(), node.clock().wall(), node.clock().run_clock());
+            self.note(&node, Seen::Clocks { now, wall, run });
             node.sleep(EVERY).await;
         }
     }
@@ -308,10 +309,22 @@ impl Sight {
     /// A node's readings of its clocks: (true time, boot clock, wall clock).
     pub fn clocks(&self, node: &str) -> Vec<(Nanos, Nanos, Nanos)> {
         let clocks = |note: &Note| match note.seen {
-            Seen::Clocks { now, wall } if note.node == node => Some((note.at, now, wall)),
+            Seen::Clocks { now, wall, .. } if note.node == node => Some((note.at, now, wall)),
             _ => None,
         };
         self.notes.iter().filter_map(clocks).collect()
+    }
+
+    /// How far a node's run clock had fallen behind its boot clock, ms, at its first
+    /// reading from a millisecond on.
+    pub fn slept(&self, node: &str, after: Nanos) -> Nanos {
+        let slept = |note: &Note| match note.seen {
+            Seen::Clocks { now, run, .. } if note.node == node && note.at >= after * MS => {
+                Some((now - run) / MS)
+            }
+            _ => None,
+        };
+        self.notes.iter().find_map(slept).expect("a reading")
     }
 
     /// The rate at which a node's boot clock ran between two milliseconds.

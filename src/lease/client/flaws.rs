@@ -101,6 +101,62 @@ fn belief_is_a_flag_until_it_is_told_otherwise() {
 }
 
 #[test]
+fn wall_clock_expiry_believes_until_the_instant_that_the_store_has_told() {
+    let told = both(Flaw::WallClockExpiry, |client| {
+        let mut client = lead(client);
+        client.told_expiry(5_000);
+        until(&client)
+    });
+    assert_eq!(told, (Some(Some(WINDOW)), Some(Some(5_000))));
+}
+
+#[test]
+fn late_renew_extends_counts_an_answer_from_now_once_the_next_try_was_sent() {
+    let answered = |tries: &'static [Nanos], at| {
+        both(Flaw::LateRenewExtends, move |client| {
+            let mut client = lead(client);
+            tries.iter().for_each(|now| drop(client.tick(*now)));
+            client.on_reply(at, &Reply::Renewed { attempt: 1 }, 0);
+            until(&client)
+        })
+    };
+    let from_send = Some(Some(310 + WINDOW));
+    assert_eq!(answered(&[310], 400), (from_send, from_send), "in time");
+    let late = answered(&[310, 460], 470);
+    assert_eq!(late, (from_send, Some(Some(470 + WINDOW))));
+}
+
+#[test]
+fn renew_call_outlives_lease_leads_on_while_a_renewal_is_unanswered() {
+    let blocked = both(Flaw::RenewCallOutlivesLease, |client| {
+        let mut client = lead(client);
+        client.tick(310);
+        client.tick(5_000);
+        let blocked = client.is_leader(5_000);
+        client.on_reply(5_001, &Reply::Renewed { attempt: 1 }, 0);
+        client.tick(5_001);
+        (blocked, client.is_leader(5_001))
+    });
+    assert_eq!(
+        blocked,
+        ((false, false), (true, true)),
+        "the retry is unanswered"
+    );
+    let asked = both(Flaw::RenewCallOutlivesLease, |client| {
+        let mut client = lead(client);
+        client.tick(310);
+        client.on_reply(1_300, &Reply::Renewed { attempt: 1 }, 0);
+        client.tick(1_300);
+        client.is_leader(1_300)
+    });
+    assert_eq!(asked, (false, false), "it returned, and the window is over");
+    let unasked = both(Flaw::RenewCallOutlivesLease, |client| {
+        lead(client).is_leader(WINDOW)
+    });
+    assert_eq!(unasked, (false, false), "no call, no block");
+}
+
+#[test]
 fn release_before_step_down_believes_until_the_release_is_answered() {
     let resigned = both(Flaw::ReleaseBeforeStepDown, |client| {
         let mut client = lead(client);
@@ -208,6 +264,8 @@ fn the_world_finds_every_flaw_that_lets_a_belief_outlive_its_lease() {
         Flaw::CountFromLastTry,
         Flaw::NoDriftMargin,
         Flaw::BeliefIsAFlag,
+        Flaw::LateRenewExtends,
+        Flaw::RenewCallOutlivesLease,
         Flaw::ReleaseBeforeStepDown,
         Flaw::SelfMadeToken,
         Flaw::GrantsEarly,

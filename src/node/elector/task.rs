@@ -343,9 +343,11 @@ impl Believer for Belief {
         &self.lease
     }
 
-    /// By the clock that the lease is counted on, which is the node's but for a flaw.
-    fn is_leader(&self, _local: Nanos) -> bool {
-        let now = self.shared.clock.now();
+    fn is_leader(&self, local: Nanos) -> bool {
+        let now = match self.shared.misled {
+            true => self.shared.clock.now(),
+            false => local,
+        };
         self.shared.state().client.is_leader(now)
     }
 
@@ -421,6 +423,7 @@ mod tests {
         client.on_reply(0, &lease::Reply::Granted { request, token }, 0);
         let shared = Arc::new(Shared {
             clock,
+            misled: false,
             state: Mutex::new(State {
                 client,
                 work_in_hand: 0,
