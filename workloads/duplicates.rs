@@ -26,7 +26,9 @@ pub fn workload() -> Workload {
         ],
         catches: vec![
             (Flaw::RenewByName, Check::LeaseLinearizable),
+            (Flaw::RenewsTheDead, Check::LeaseLinearizable),
             (Flaw::ReleasesAnything, Check::LeaseLinearizable),
+            (Flaw::CleanupDropsFence, Check::StorageSafety),
         ],
         ..calm
     }

@@ -45,6 +45,8 @@ workloads![
     write_before_fence,
     fence_unavailable,
     resign,
+    late_grant,
+    client_restart,
     store_restart,
     many_leases,
     chaos,

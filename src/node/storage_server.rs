@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use deposed_checkers::history::{
-    Applied, F, Failure, Fenced, Name, Observation, Refused, StorageRecovered, Token,
+    Applied, F, Failure, Fenced, Name, Nanos, Observation, Refused, StorageRecovered, Token,
 };
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     disk::{commit_json, records_json},
-    flaw::Planted,
+    flaw::{Flaw, Planted},
     net::LocalFuture,
     storage::{Certainty, FencedStorage, Refusal, ShardRecord},
 };
@@ -22,7 +22,14 @@ use crate::{
 /// Runs the storage server of this node until it cannot go on.
 pub async fn run(node: Node, planted: Planted) {
     match recover(&node, planted).await {
-        Ok(storage) => serve(node.clone(), StorageServer { node, storage }).await,
+        Ok(storage) => {
+            let server = StorageServer {
+                node: node.clone(),
+                planted,
+                storage,
+            };
+            serve(node, server).await;
+        }
         Err(error) => tracing::error!(target: "deposed", "the storage does not start: {error}"),
     }
 }
@@ -49,6 +56,7 @@ async fn recover(node: &Node, planted: Planted) -> io::Result<FencedStorage> {
 
 struct StorageServer {
     node: Node,
+    planted: Planted,
     storage: FencedStorage,
 }
 
@@ -62,7 +70,27 @@ struct Change {
     value: Option<Name>,
 }
 
+/// How long the planted flaw `check-then-act` awaits in between.
+const BETWEEN_CHECK_AND_ACT: Nanos = 20_000_000;
+
 impl Service for StorageServer {
+    fn look_ahead(&mut self, request: &Request) -> Option<Nanos> {
+        let (Request::Write {
+            lease, token, seq, ..
+        }
+        | Request::Delete {
+            lease, token, seq, ..
+        }) = request
+        else {
+            return None;
+        };
+        if !self.planted.has(Flaw::CheckThenAct) {
+            return None;
+        }
+        self.storage.check(lease, *token, *seq);
+        Some(BETWEEN_CHECK_AND_ACT)
+    }
+
     fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
         Box::pin(async move {
             Ok(Some(match request {
