@@ -28,6 +28,7 @@ pub fn workload() -> Workload {
             (Flaw::RenewByName, Check::LeaseLinearizable),
             (Flaw::RenewsTheDead, Check::LeaseLinearizable),
             (Flaw::ReleasesAnything, Check::LeaseLinearizable),
+            (Flaw::AppliesTwice, Check::RegisterLinearizable),
             (Flaw::CleanupDropsFence, Check::StorageSafety),
         ],
         ..calm
