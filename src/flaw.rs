@@ -39,6 +39,8 @@ flaws! {
     CountFromLastTry = "count-from-last-try",
     /// The drift bound and the safety margin are taken as zero.
     NoDriftMargin = "no-drift-margin",
+    /// The client takes its lease for lost only two ttls after the last renewal.
+    LostAfterTwoTtls = "lost-after-two-ttls",
     /// `is_leader()` reads a flag, not the clock.
     BeliefIsAFlag = "belief-is-a-flag",
     /// The lease is counted on the run clock, which stands still in suspend.
@@ -53,10 +55,16 @@ flaws! {
     ReleaseBeforeStepDown = "release-before-step-down",
     /// The release is sent while the last write is in flight.
     ReleaseBeforeDrain = "release-before-drain",
+    /// An acquire that is answered when its own window is over is believed.
+    WaiterTrustsDeadLease = "waiter-trusts-dead-lease",
     /// The leader never fences.
     NoBarrier = "no-barrier",
     /// The leader fences after its first write.
     BarrierAfterWrite = "barrier-after-write",
+    /// The leader reads, then fences, then writes what follows from what it read.
+    ReadsBeforeBarrier = "reads-before-barrier",
+    /// The leader works under a token that storage has not seen, not under the lease's.
+    BarrierWithFreshToken = "barrier-with-fresh-token",
     /// The client makes its own token, one higher than the granted one.
     SelfMadeToken = "self-made-token",
     /// Told that its token is stale, the leader retries and keeps leading.
@@ -65,6 +73,8 @@ flaws! {
     OneTryIsTheBudget = "one-try-is-the-budget",
     /// A candidate that lost once is out for good.
     NeverContendsAgain = "never-contends-again",
+    /// A process that starts again takes up the token that it had.
+    ResumeAfterRestart = "resume-after-restart",
     /// The leader cannot reach storage to fence, and works all the same.
     WorksUnfenced = "works-unfenced",
     /// The store answers, and makes it durable with the next.
@@ -73,18 +83,30 @@ flaws! {
     CounterNotSynced = "counter-not-synced",
     /// The store comes back from an old copy and goes on from the copy's counter.
     RestoredWithoutFloor = "restored-without-floor",
+    /// The store does not persist the counter of its tokens.
+    ForgetsCounter = "forgets-counter",
     /// A returning holder gets its old token.
     SameHolderSameToken = "same-holder-same-token",
     /// A new acquire by the live holder gets the live token; a delayed release then kills it.
     SameTokenAgain = "same-token-again",
     /// A release frees the token too.
     ReleaseResetsCounter = "release-resets-counter",
+    /// Tokens are drawn, and do not rise.
+    RandomTokens = "random-tokens",
+    /// Tokens have eight bits, and begin at 250.
+    NarrowCounter = "narrow-counter",
+    /// The store grants at once after a restart.
+    ForgetsLease = "forgets-lease",
     /// The store frees a lease a margin before its expiry.
     GrantsEarly = "grants-early",
+    /// A renewal after the expiry, or under a successor, succeeds.
+    RenewsTheDead = "renews-the-dead",
     /// A renewal is checked by the holder's name, not by the token.
     RenewByName = "renew-by-name",
     /// A release is not checked at all.
     ReleasesAnything = "releases-anything",
+    /// An expiry that was decided before a renewal happens after it.
+    StaleExpiry = "stale-expiry",
     /// A retried acquire is a second acquire and is refused because of itself.
     AcquireTwice = "acquire-twice",
     /// A restart of the store drops the lock-delay.
@@ -95,6 +117,10 @@ flaws! {
     AcceptsAnything = "accepts-anything",
     /// A fence answers ok and records nothing.
     FenceIsANoOp = "fence-is-a-no-op",
+    /// Storage keeps the highest token for each key, not for all.
+    TokenPerKey = "token-per-key",
+    /// Storage takes the token before the highest it has seen, too.
+    OffByOne = "off-by-one",
     /// Storage refuses a token equal to the highest it has seen.
     RefusesEqual = "refuses-equal",
     /// A fence is answered before it is durable.
@@ -111,6 +137,14 @@ flaws! {
     NoRecovery = "no-recovery",
     /// A read is answered by any one replica.
     ReadsOneReplica = "reads-one-replica",
+    /// A write that comes again, or late, is applied again.
+    AppliesTwice = "applies-twice",
+    /// Storage comes back from a restart without its highest token.
+    ForgetsHighest = "forgets-highest",
+    /// With the last key that is deleted goes the highest token.
+    CleanupDropsFence = "cleanup-drops-fence",
+    /// Storage awaits something between the check of a token and the write.
+    CheckThenAct = "check-then-act",
 }
 
 impl fmt::Display for Flaw {

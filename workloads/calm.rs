@@ -12,6 +12,7 @@ pub fn workload() -> Workload {
             (Flaw::SelfMadeToken, Check::TokenMonotonicity),
             (Flaw::NoBarrier, Check::ElectionBarrier),
             (Flaw::BarrierAfterWrite, Check::ElectionBarrier),
+            (Flaw::ReadsBeforeBarrier, Check::ElectionBarrier),
             (Flaw::RefusesEqual, Check::Failover),
         ],
         ..Workload::named("calm")

@@ -26,7 +26,10 @@ pub fn workload() -> Workload {
         ],
         catches: vec![
             (Flaw::RenewByName, Check::LeaseLinearizable),
+            (Flaw::RenewsTheDead, Check::LeaseLinearizable),
             (Flaw::ReleasesAnything, Check::LeaseLinearizable),
+            (Flaw::AppliesTwice, Check::RegisterLinearizable),
+            (Flaw::CleanupDropsFence, Check::StorageSafety),
         ],
         ..calm
     }

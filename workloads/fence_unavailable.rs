@@ -31,7 +31,10 @@ pub fn workload() -> Workload {
             ],
         ),
         must_see: vec![Mark::IdledUnfenced, Mark::Restarted, Mark::Wrote],
-        catches: vec![(Flaw::WorksUnfenced, Check::ElectionBarrier)],
+        catches: vec![
+            (Flaw::WorksUnfenced, Check::ElectionBarrier),
+            (Flaw::BarrierWithFreshToken, Check::ElectionBarrier),
+        ],
         ..calm
     }
 }

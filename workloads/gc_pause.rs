@@ -28,6 +28,7 @@ pub fn workload() -> Workload {
         ],
         catches: vec![
             (Flaw::AcceptsAnything, Check::StorageSafety),
+            (Flaw::OffByOne, Check::StorageSafety),
             (Flaw::BeliefIsAFlag, Check::BeliefSafety),
             (Flaw::GrantsEarly, Check::LeaseLinearizable),
         ],

@@ -51,6 +51,8 @@ workloads![
     write_before_fence,
     fence_unavailable,
     resign,
+    late_grant,
+    client_restart,
     store_restart,
     store_restored,
     disk_power_loss,

@@ -28,6 +28,7 @@ pub fn workload() -> Workload {
         ],
         catches: vec![
             (Flaw::CountFromLastTry, Check::BeliefSafety),
+            (Flaw::StaleExpiry, Check::BeliefSafety),
             (Flaw::AcquireTwice, Check::LeaseLinearizable),
         ],
         ..calm

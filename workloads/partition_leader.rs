@@ -19,6 +19,7 @@ pub fn workload() -> Workload {
         ),
         must_see: vec![Mark::LeaderCutOff, Mark::TakenOverAfterExpiry, Mark::Wrote],
         catches: vec![
+            (Flaw::LostAfterTwoTtls, Check::BeliefSafety),
             (Flaw::BeliefIsAFlag, Check::BeliefSafety),
             (Flaw::NeverContendsAgain, Check::Failover),
             (Flaw::SameHolderSameToken, Check::TokenMonotonicity),

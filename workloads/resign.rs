@@ -37,6 +37,8 @@ pub fn workload() -> Workload {
             (Flaw::ReleaseBeforeStepDown, Check::Conduct),
             (Flaw::ReleaseBeforeDrain, Check::Conduct),
             (Flaw::ReleaseResetsCounter, Check::TokenMonotonicity),
+            (Flaw::RandomTokens, Check::TokenMonotonicity),
+            (Flaw::NarrowCounter, Check::TokenMonotonicity),
             (Flaw::SameTokenAgain, Check::BeliefSafety),
             (Flaw::ReleasesAnything, Check::LeaseLinearizable),
         ],

@@ -34,7 +34,10 @@ pub fn workload() -> Workload {
             Mark::TakenOverAfterExpiry,
             Mark::StaleWriteRefused,
         ],
-        catches: vec![(Flaw::CountFromReply, Check::BeliefSafety)],
+        catches: vec![
+            (Flaw::CountFromReply, Check::BeliefSafety),
+            (Flaw::RenewsTheDead, Check::LeaseLinearizable),
+        ],
         ..calm
     }
 }

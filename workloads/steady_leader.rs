@@ -18,7 +18,10 @@ pub fn workload() -> Workload {
             ],
         ),
         must_see: vec![Mark::OutlivedTwoLostRenewals, Mark::Wrote],
-        catches: vec![(Flaw::OneTryIsTheBudget, Check::Failover)],
+        catches: vec![
+            (Flaw::OneTryIsTheBudget, Check::Failover),
+            (Flaw::StaleExpiry, Check::BeliefSafety),
+        ],
         ..Workload::named("steady-leader")
     }
 }

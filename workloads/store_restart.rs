@@ -31,7 +31,12 @@ pub fn workload() -> Workload {
             Mark::TakenOverAfterExpiry,
             Mark::StaleWriteRefused,
         ],
-        catches: vec![(Flaw::AcceptsAnything, Check::StorageSafety)],
+        catches: vec![
+            (Flaw::AcceptsAnything, Check::StorageSafety),
+            (Flaw::ForgetsCounter, Check::TokenMonotonicity),
+            (Flaw::ForgetsLease, Check::BeliefSafety),
+            (Flaw::ForgetsHighest, Check::StorageSafety),
+        ],
         ..Workload::named("store-restart")
     }
 }

@@ -43,6 +43,9 @@ pub fn workload() -> Workload {
             (Flaw::FenceIsANoOp, Check::StorageSafety),
             (Flaw::NoBarrier, Check::ElectionBarrier),
             (Flaw::BarrierAfterWrite, Check::ElectionBarrier),
+            (Flaw::TokenPerKey, Check::StorageSafety),
+            (Flaw::OffByOne, Check::StorageSafety),
+            (Flaw::CheckThenAct, Check::StorageSafety),
         ],
         compares: vec![
             fenced,

@@ -127,6 +127,18 @@ impl LeaseClient {
         }
     }
 
+    /// Takes up a term of the process before. Only with a planted flaw.
+    pub fn resume(&mut self, now: Nanos, token: Token) {
+        if self.planted.has(Flaw::ResumeAfterRestart) {
+            self.state = State::Term(Term {
+                token,
+                standing: Standing::Believed(self.span_from(now)),
+                renew_at: now,
+                tries: Vec::new(),
+            });
+        }
+    }
+
     /// What to send now, if anything. Call it again until it says `None`, at
     /// [`wake_at`](Self::wake_at) and after every other call.
     pub fn tick(&mut self, now: Nanos) -> Option<Request> {
@@ -477,7 +489,8 @@ impl LeaseClient {
             };
             return;
         }
-        if self.planted.has(Flaw::CountFromReply) {
+        let dead = now >= counts.until && self.planted.has(Flaw::WaiterTrustsDeadLease);
+        if dead || self.planted.has(Flaw::CountFromReply) {
             counts = self.span_from(now);
         }
         let (standing, renew_at) = match now < counts.until {
@@ -547,7 +560,9 @@ impl LeaseClient {
     }
 
     fn window(&self) -> Nanos {
-        if self.planted.has(Flaw::NoDriftMargin) {
+        if self.planted.has(Flaw::LostAfterTwoTtls) {
+            self.config.ttl.saturating_mul(2)
+        } else if self.planted.has(Flaw::NoDriftMargin) {
             self.config.ttl
         } else {
             self.config.safe_window()

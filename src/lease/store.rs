@@ -109,11 +109,11 @@ impl LeaseStore {
             {
                 owner.lock_delay = 0;
             }
+            let owner = record.owner;
+            let owner = owner.filter(|_| !planted.has(Flaw::ForgetsLease));
             Lease {
                 counter: record.counter,
-                owner: record
-                    .owner
-                    .map(|owner| Owner::armed(owner, record.released, now)),
+                owner: owner.map(|owner| Owner::armed(owner, record.released, now)),
             }
         };
         let leases = records
@@ -253,7 +253,8 @@ impl LeaseStore {
                 remaining: self.closed_until - now,
             });
         }
-        let token = token.or(last.checked_add(1)).ok_or(Denial::TokensSpent)?;
+        let token = token.or(self.token_after(lease, last));
+        let token = token.ok_or(Denial::TokensSpent)?;
         let record = OwnerRecord {
             holder: holder.clone(),
             request,
@@ -295,13 +296,15 @@ impl LeaseStore {
         let planted = self.planted;
         let owner = self.recorded_owner(lease).ok_or(Denial::NotOwner)?;
         let by_name = planted.has(Flaw::RenewByName) && same_name(&owner.record.holder, holder);
-        if owner.released || !(owner.is(holder, token) || by_name) {
+        let checked = !planted.has(Flaw::RenewsTheDead);
+        if checked && (owner.released || !(owner.is(holder, token) || by_name)) {
             return Err(Denial::NotOwner);
         }
-        if !owner.is_live(now) {
+        if checked && !owner.is_live(now) {
             return Err(Denial::Expired);
         }
-        let durable_changed = owner.extend(now, ttl);
+        let doomed = planted.has(Flaw::StaleExpiry) && owner.expiry <= owner.next_sweep(now);
+        let durable_changed = !doomed && owner.extend(now, ttl);
         Ok(Extension {
             ttl,
             durable_changed,
@@ -342,14 +345,15 @@ impl LeaseStore {
     /// What must be durable of a lease before the answer that changed it leaves;
     /// `None` while it was never granted.
     pub fn record(&self, lease: &Name) -> Option<LeaseRecord> {
-        self.leases.get(lease).map(Lease::record)
+        let lease = self.leases.get(lease)?;
+        Some(lease.record(self.planted))
     }
 
     /// Every lease's record, by name.
     pub fn records(&self) -> impl Iterator<Item = (&Name, LeaseRecord)> {
         self.leases
             .iter()
-            .map(|(name, lease)| (name, lease.record()))
+            .map(|(name, lease)| (name, lease.record(self.planted)))
     }
 
     /// Who holds a lease at `now`.
@@ -382,6 +386,18 @@ impl LeaseStore {
         self.leases.get_mut(lease)?.owner.as_mut()
     }
 
+    /// The token after `last`; `None` once they are spent.
+    fn token_after(&self, lease: &Name, last: Token) -> Option<Token> {
+        if self.planted.has(Flaw::NarrowCounter) {
+            let found = self.leases.get(lease);
+            return Some(found.map_or(250, |found| (found.counter + 1) % 256));
+        }
+        if self.planted.has(Flaw::RandomTokens) {
+            return Some((last + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16);
+        }
+        last.checked_add(1)
+    }
+
     fn check_name(&self, name: &Name) -> Result<(), Denial> {
         match name.is_empty() || name.len() > self.limits.max_name_len {
             true => Err(Denial::BadName),
@@ -399,9 +415,10 @@ impl LeaseStore {
 }
 
 impl Lease {
-    fn record(&self) -> LeaseRecord {
+    fn record(&self, planted: Planted) -> LeaseRecord {
+        let forgets = planted.has(Flaw::ForgetsCounter);
         LeaseRecord {
-            counter: self.counter,
+            counter: if forgets { 0 } else { self.counter },
             owner: self.owner.as_ref().map(|owner| owner.record.clone()),
             released: self.owner.as_ref().is_some_and(|owner| owner.released),
         }
@@ -431,6 +448,13 @@ impl Owner {
         let grown = ttl > self.record.ttl;
         self.record.ttl = self.record.ttl.max(ttl);
         grown
+    }
+
+    /// When a sweep, every half ttl, next decides what runs out before the one after
+    /// it. Only with a planted flaw: a correct store decides when it is asked.
+    fn next_sweep(&self, now: Nanos) -> Nanos {
+        let every = (self.record.ttl / 2).max(1);
+        (now / every + 1) * every
     }
 
     fn is(&self, holder: &Name, token: Token) -> bool {

@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod line;
+mod old_term;
 mod task;
 
 /// Starts a candidate for one lease on this node; `store` is the lease server's name.
@@ -53,7 +54,7 @@ pub fn campaign(
         won: Notify::new(),
         lost: Notify::new(),
     });
-    task::start(node, store, lease, holder, config, shared.clone());
+    task::start(node, store, lease, holder, config, planted, shared.clone());
     Candidacy { shared }
 }
 

@@ -58,8 +58,10 @@ pub async fn run(node: Node, candidacy: Candidacy, work: LeaderWork) {
         leader.storage.reconnect();
         Term {
             leader: &mut leader,
+            token: leadership.token(),
             leadership,
             seq: 0,
+            read_early: None,
         }
         .run()
         .await;
@@ -75,7 +77,11 @@ struct Leader {
 struct Term<'a> {
     leader: &'a mut Leader,
     leadership: Leadership,
+    /// What it works under: the lease's token.
+    token: Token,
     seq: u64,
+    /// A key and its value, read before the barrier. Only with a planted flaw.
+    read_early: Option<(Name, Option<Name>)>,
 }
 
 /// How a step of the term went.
@@ -93,6 +99,9 @@ impl Term<'_> {
         let planted = self.leader.work.planted;
         if planted.has(Flaw::BarrierAfterWrite) {
             self.read_modify_write().await;
+        }
+        if planted.has(Flaw::ReadsBeforeBarrier) {
+            self.read_early().await;
         }
         let wanted = !self.leader.work.traffic.without_barrier;
         let needed = wanted && self.leader.storage.needs_barrier();
@@ -137,7 +146,10 @@ impl Term<'_> {
         let Some(_in_hand) = self.leadership.begin_work() else {
             return Step::Failed;
         };
-        let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
+        if self.leader.work.planted.has(Flaw::BarrierWithFreshToken) {
+            self.token = self.unseen_token().await.unwrap_or(self.token);
+        }
+        let (lease, token) = (self.leader.work.lease.clone(), self.token);
         let op = Op::Fence(Fence {
             lease: lease.clone(),
             token,
@@ -147,19 +159,44 @@ impl Term<'_> {
         self.conclude(call, answer)
     }
 
+    async fn read_early(&mut self) {
+        let Some(_in_hand) = self.leadership.begin_work() else {
+            return;
+        };
+        let key = self.any_key();
+        self.read_early = self.read(&key).await.ok().map(|before| (key, before));
+    }
+
+    /// One that storage has not seen, as it lets on when it refuses the lowest of all.
+    async fn unseen_token(&mut self) -> Option<Token> {
+        let (lease, token) = (self.leader.work.lease.clone(), 0);
+        match self.leader.storage.fence(&lease, token).await.ok()? {
+            Outcome::Ok(()) => Some(1),
+            Outcome::Refused { error, .. } => Some(error.seen? + 1),
+        }
+    }
+
+    fn any_key(&self) -> Name {
+        let keys = self.leader.work.traffic.keys.max(1);
+        Name::from(format!("k{}", self.leader.node.random_below(keys)))
+    }
+
     /// One update: check, read, write. The check is as old as the pauses in between.
     async fn read_modify_write(&mut self) -> Step {
         let Some(_in_hand) = self.leadership.begin_work() else {
             return Step::Failed;
         };
-        let traffic = &self.leader.work.traffic;
-        let key = Name::from(format!(
-            "k{}",
-            self.leader.node.random_below(traffic.keys.max(1))
-        ));
-        let every = traffic.delete_one_in;
+        let mut key = self.any_key();
+        let every = self.leader.work.traffic.delete_one_in;
         let deletes = every > 0 && self.leader.node.random_below(every) == 0;
-        let before = match self.read(&key).await {
+        let read = match self.read_early.take() {
+            Some((early, before)) => {
+                key = early;
+                Ok(before)
+            }
+            None => self.read(&key).await,
+        };
+        let before = match read {
             Ok(before) => before,
             Err(step) => return step,
         };
@@ -168,13 +205,13 @@ impl Term<'_> {
             return self.delete(key).await;
         }
         let count = before.as_deref().map_or(0, count_of) + 1;
-        let value = value(count, self.leadership.token(), self.seq);
+        let value = value(count, self.token, self.seq);
         self.write(key, value).await
     }
 
     async fn read(&mut self, key: &Name) -> Result<Option<Name>, Step> {
         let lease = self.leader.work.lease.clone();
-        let token = Some(self.leadership.token());
+        let token = Some(self.token);
         let op = Op::Read(Read {
             lease: lease.clone(),
             token,
@@ -202,7 +239,7 @@ impl Term<'_> {
     }
 
     async fn write(&mut self, key: Name, value: Name) -> Step {
-        let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
+        let (lease, token) = (self.leader.work.lease.clone(), self.token);
         let seq = self.seq;
         let op = Op::Write(Write {
             lease: lease.clone(),
@@ -218,7 +255,7 @@ impl Term<'_> {
     }
 
     async fn delete(&mut self, key: Name) -> Step {
-        let (lease, token) = (self.leader.work.lease.clone(), self.leadership.token());
+        let (lease, token) = (self.leader.work.lease.clone(), self.token);
         let seq = self.seq;
         let op = Op::Delete(Delete {
             lease: lease.clone(),

@@ -92,6 +92,8 @@ pub(super) trait Storage {
     fn read(&self, lease: &Name, key: &Name) -> Option<&Name>;
     /// Makes all there is to a lease durable, in one piece.
     async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()>;
+    /// Checks a change ahead of it. Only with a planted flaw.
+    fn check(&mut self, _lease: &Name, _token: Token, _seq: u64) {}
 }
 
 /// Fenced storage, and what of it is not as its disk says.
@@ -141,6 +143,10 @@ impl Storage for DurableStorage {
         }
         commit_json(node.disk(), &format!("{SHARD}{lease}"), &record).await
     }
+
+    fn check(&mut self, lease: &Name, token: Token, seq: u64) {
+        self.storage.check(lease, token, seq);
+    }
 }
 
 /// Answers what is asked of storage.
@@ -160,7 +166,27 @@ struct Change {
     value: Option<Name>,
 }
 
+/// How long the planted flaw `check-then-act` awaits in between.
+const BETWEEN_CHECK_AND_ACT: Nanos = 20_000_000;
+
 impl<S: Storage> Service for StorageServer<S> {
+    fn look_ahead(&mut self, request: &Request) -> Option<Nanos> {
+        let (Request::Write {
+            lease, token, seq, ..
+        }
+        | Request::Delete {
+            lease, token, seq, ..
+        }) = request
+        else {
+            return None;
+        };
+        if !self.planted.has(Flaw::CheckThenAct) {
+            return None;
+        }
+        self.storage.check(lease, *token, *seq);
+        Some(BETWEEN_CHECK_AND_ACT)
+    }
+
     fn answer(&mut self, request: Request) -> LocalFuture<'_, io::Result<Option<Reply>>> {
         Box::pin(async move {
             Ok(Some(match request {

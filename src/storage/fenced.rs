@@ -1,6 +1,6 @@
 //! One storage node that remembers the highest token it has seen, per lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compact_str::CompactString;
 use deposed_checkers::history::{Name, Token};
@@ -45,6 +45,10 @@ pub const TERMS_KEPT: usize = 8;
 pub struct FencedStorage {
     planted: Planted,
     shards: BTreeMap<Name, ShardRecord>,
+    /// The highest token by lease and key. Only with a planted flaw.
+    by_key: BTreeMap<(Name, Name), Token>,
+    /// Checked and to be taken, by lease, token and seq. Only with a planted flaw.
+    checked: BTreeSet<(Name, Token, u64)>,
 }
 
 /// All there is to one lease's data; the whole of it is durable.
@@ -144,17 +148,19 @@ impl Refusal {
 impl FencedStorage {
     /// Storage that has seen no token.
     pub fn new(planted: Planted) -> Self {
-        Self {
-            planted,
-            shards: BTreeMap::new(),
-        }
+        Self::recover(planted, BTreeMap::new())
     }
 
     /// Storage that comes back with what it had made durable.
-    pub fn recover(planted: Planted, records: BTreeMap<Name, ShardRecord>) -> Self {
+    pub fn recover(planted: Planted, mut records: BTreeMap<Name, ShardRecord>) -> Self {
+        if planted.has(Flaw::ForgetsHighest) {
+            records.values_mut().for_each(|shard| shard.highest = 0);
+        }
         Self {
             planted,
             shards: records,
+            by_key: BTreeMap::new(),
+            checked: BTreeSet::new(),
         }
     }
 
@@ -173,7 +179,7 @@ impl FencedStorage {
         key: &Name,
         value: Value,
     ) -> Result<Applied, Refusal> {
-        self.apply(lease, token, seq, |values| {
+        self.apply(lease, token, seq, key, |values| {
             values.insert(key.clone(), value);
         })
     }
@@ -190,7 +196,7 @@ impl FencedStorage {
         seq: u64,
         key: &Name,
     ) -> Result<Applied, Refusal> {
-        self.apply(lease, token, seq, |values| {
+        self.apply(lease, token, seq, key, |values| {
             values.remove(key);
         })
     }
@@ -204,10 +210,19 @@ impl FencedStorage {
         if self.planted.has(Flaw::FenceIsANoOp) {
             return Ok(());
         }
-        let shard = self.admit(lease, token, |term| term.fenced)?;
+        let shard = self.admit(lease, token, None, |term| term.fenced)?;
         shard.term(token).fenced = true;
         shard.forget_old_terms();
         Ok(())
+    }
+
+    /// Checks a change's token ahead of the change. Only with a planted flaw: what is
+    /// found good here is taken later without another look.
+    pub fn check(&mut self, lease: &Name, token: Token, seq: u64) {
+        let seen = self.shards.get(lease).map_or(0, |shard| shard.highest);
+        if token >= seen && self.planted.has(Flaw::CheckThenAct) {
+            self.checked.insert((lease.clone(), token, seq));
+        }
     }
 
     /// What a key holds. Reads carry no token; a leader fences before its first.
@@ -256,13 +271,16 @@ impl FencedStorage {
         lease: &Name,
         token: Token,
         seq: u64,
+        key: &Name,
         change: impl FnOnce(&mut BTreeMap<Name, Value>),
     ) -> Result<Applied, Refusal> {
-        let shard = self.admit(lease, token, |term| {
+        let planted = self.planted;
+        let shard = self.admit(lease, token, Some((seq, key)), |term| {
             term.last_seq.is_some_and(|last| seq <= last)
         })?;
         let term = shard.term(token);
         match term.last_seq {
+            Some(last_seq) if seq <= last_seq && planted.has(Flaw::AppliesTwice) => {}
             Some(last_seq) if seq < last_seq => {
                 return Err(Refusal::OldSeq {
                     presented_seq: seq,
@@ -274,23 +292,39 @@ impl FencedStorage {
         }
         change(&mut shard.values);
         shard.forget_old_terms();
+        if planted.has(Flaw::CleanupDropsFence) && shard.values.is_empty() {
+            *shard = ShardRecord::default();
+        }
         Ok(Applied { fresh: true })
     }
 
-    /// Refuses an overtaken token; else the token has been seen. `may_have` tells
-    /// from what is remembered of the token's term whether an earlier copy of the
-    /// operation can have been applied.
+    /// Refuses an overtaken token; else the token has been seen. `change` is the seq
+    /// and the key of a write or delete; `may_have` tells from what is remembered of
+    /// the token's term whether an earlier copy of the operation can have been applied.
     fn admit(
         &mut self,
         lease: &Name,
         token: Token,
+        change: Option<(u64, &Name)>,
         may_have: impl FnOnce(&TermRecord) -> bool,
     ) -> Result<&mut ShardRecord, Refusal> {
         let planted = self.planted;
         let shard = self.shards.entry(lease.clone()).or_default();
-        let seen = shard.highest;
+        let mut seen = shard.highest;
+        let mut passes = planted.has(Flaw::AcceptsAnything);
+        if let Some((seq, key)) = change {
+            if planted.has(Flaw::TokenPerKey) {
+                let of_key = self.by_key.entry((lease.clone(), key.clone())).or_default();
+                seen = *of_key;
+                *of_key = seen.max(token);
+            }
+            if planted.has(Flaw::CheckThenAct) {
+                passes = self.checked.remove(&(lease.clone(), token, seq));
+            }
+        }
+        let oldest = seen.saturating_sub(u64::from(planted.has(Flaw::OffByOne)));
         let twice = planted.has(Flaw::RefusesEqual) && token == seen;
-        if (token < seen || twice) && !planted.has(Flaw::AcceptsAnything) {
+        if (token < oldest || twice) && !passes {
             let applied_before = shard.certainty(token, may_have);
             return Err(Refusal::StaleToken {
                 presented: token,
@@ -298,7 +332,7 @@ impl FencedStorage {
                 applied_before,
             });
         }
-        shard.highest = seen.max(token);
+        shard.highest = shard.highest.max(token);
         Ok(shard)
     }
 }

@@ -78,9 +78,54 @@ fn count_from_last_try_counts_a_retried_acquire_from_the_retry() {
 }
 
 #[test]
-fn no_drift_margin_takes_the_ttl_for_the_window() {
-    let told = both(Flaw::NoDriftMargin, |client| until(&lead(client)));
-    assert_eq!(told, (Some(Some(WINDOW)), Some(Some(1_000))));
+fn waiter_trusts_dead_lease_leads_on_an_answer_that_came_after_its_window() {
+    for (answered, correct, flawed) in [
+        (WINDOW - 1, Some(WINDOW), Some(WINDOW)),
+        (WINDOW, None, Some(2 * WINDOW)),
+    ] {
+        let told = both(Flaw::WaiterTrustsDeadLease, |mut client| {
+            client.tick(0);
+            let (request, token) = (1, 5);
+            client.on_reply(answered, &Reply::Granted { request, token }, 0);
+            until(&client).flatten()
+        });
+        assert_eq!(told, (correct, flawed));
+    }
+}
+
+#[test]
+fn resume_after_restart_takes_up_the_old_token() {
+    let told = both(Flaw::ResumeAfterRestart, |mut client| {
+        client.resume(10, 5);
+        (client.token(), client.is_leader(10), client.tick(10))
+    });
+    let ttl = config().ttl;
+    let acquire = Request::Acquire { request: 1, ttl };
+    let (token, attempt) = (5, 1);
+    let renew = Request::Renew {
+        token,
+        attempt,
+        ttl,
+    };
+    let correct = (None, false, Some(acquire));
+    assert_eq!(told, (correct, (Some(5), true, Some(renew))));
+}
+
+#[test]
+fn the_window_is_the_ttl_without_a_margin_and_two_of_them_at_leisure() {
+    for (flaw, window) in [
+        (Flaw::NoDriftMargin, 1_000),
+        (Flaw::LostAfterTwoTtls, 2_000),
+    ] {
+        let told = both(flaw, |client| until(&lead(client)));
+        assert_eq!(told, (Some(Some(WINDOW)), Some(Some(window))), "{flaw}");
+    }
+}
+
+#[test]
+fn lost_after_two_ttls_renews_as_early_as_ever() {
+    let told = both(Flaw::LostAfterTwoTtls, |client| lead(client).wake_at());
+    assert_eq!(told, (Some(300), Some(300)));
 }
 
 #[test]
@@ -263,12 +308,17 @@ fn the_world_finds_every_flaw_that_lets_a_belief_outlive_its_lease() {
         Flaw::CountFromReply,
         Flaw::CountFromLastTry,
         Flaw::NoDriftMargin,
+        Flaw::LostAfterTwoTtls,
         Flaw::BeliefIsAFlag,
         Flaw::LateRenewExtends,
         Flaw::RenewCallOutlivesLease,
         Flaw::ReleaseBeforeStepDown,
+        Flaw::WaiterTrustsDeadLease,
         Flaw::SelfMadeToken,
+        Flaw::ForgetsLease,
         Flaw::GrantsEarly,
+        Flaw::RenewsTheDead,
+        Flaw::StaleExpiry,
         Flaw::ReleasesAnything,
     ] {
         assert!(is_found(flaw), "{flaw}");

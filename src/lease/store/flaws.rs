@@ -11,8 +11,10 @@ enum Call {
     Acquire(Nanos, &'static str, u64),
     Renew(Nanos, &'static str, Token),
     Release(Nanos, &'static str, Token),
+    /// The store comes back with what was durable.
+    Restart(Nanos),
 }
-use Call::{Acquire, Release as LetGo, Renew};
+use Call::{Acquire, Release as LetGo, Renew, Restart};
 
 /// The last call's answer: the token, the expiry, or the kind of refusal.
 fn last_answer(planted: Planted, calls: &[Call]) -> Result<u64, &'static str> {
@@ -21,7 +23,7 @@ fn last_answer(planted: Planted, calls: &[Call]) -> Result<u64, &'static str> {
         min_ttl: 1,
         ..StoreLimits::default()
     };
-    let mut store = LeaseStore::new(limits, planted);
+    let mut store = LeaseStore::new(limits.clone(), planted);
     let mut answer = Ok(0);
     for call in calls {
         let given = match *call {
@@ -34,6 +36,14 @@ fn last_answer(planted: Planted, calls: &[Call]) -> Result<u64, &'static str> {
             LetGo(now, who, token) => store
                 .release(now, &lease, &who.into(), token)
                 .map(|release| u64::from(release.fresh)),
+            Restart(now) => {
+                let records = store.records();
+                let records = records
+                    .map(|(name, record)| (name.clone(), record))
+                    .collect();
+                store = LeaseStore::recover(limits.clone(), planted, records, now);
+                Ok(0)
+            }
         };
         answer = given.map_err(|denial| denial.kind());
     }
@@ -49,6 +59,88 @@ type Row = (
 
 /// The flaw, the calls, the correct answer to the last, the flawed one.
 const TABLE: &[Row] = &[
+    (
+        Flaw::ForgetsCounter,
+        &[Acquire(0, "a#1", 1), Restart(10), Acquire(110, "b#1", 1)],
+        Ok(2),
+        Ok(1),
+    ),
+    (
+        Flaw::ForgetsCounter,
+        &[Acquire(0, "a#1", 1), Restart(10), Renew(20, "a#1", 1)],
+        Ok(120),
+        Ok(120),
+    ),
+    (Flaw::NarrowCounter, &[Acquire(0, "a#1", 1)], Ok(1), Ok(250)),
+    (
+        Flaw::NarrowCounter,
+        &[
+            Acquire(0, "a#1", 1),
+            Acquire(100, "b#1", 1),
+            Acquire(200, "a#1", 2),
+            Acquire(300, "b#1", 2),
+            Acquire(400, "a#1", 3),
+            Acquire(500, "b#1", 3),
+            Acquire(600, "a#1", 4),
+        ],
+        Ok(7),
+        Ok(0),
+    ),
+    (
+        Flaw::RandomTokens,
+        &[Acquire(0, "a#1", 1)],
+        Ok(1),
+        Ok(0x9e37_79b9_7f4a),
+    ),
+    (
+        Flaw::ForgetsLease,
+        &[Acquire(0, "a#1", 1), Restart(10), Acquire(20, "b#1", 1)],
+        Err("held"),
+        Ok(2),
+    ),
+    (
+        Flaw::ForgetsLease,
+        &[Acquire(0, "a#1", 1), Restart(10), Renew(20, "a#1", 1)],
+        Ok(120),
+        Err("not-owner"),
+    ),
+    (
+        Flaw::RenewsTheDead,
+        &[Acquire(0, "a#1", 1), Renew(100, "a#1", 1)],
+        Err("expired"),
+        Ok(200),
+    ),
+    (
+        Flaw::RenewsTheDead,
+        &[
+            Acquire(0, "a#1", 1),
+            Acquire(100, "b#1", 1),
+            Renew(150, "a#1", 1),
+        ],
+        Err("not-owner"),
+        Ok(250),
+    ),
+    // Sweeps at 50 and at 100.
+    (
+        Flaw::StaleExpiry,
+        &[
+            Acquire(0, "a#1", 1),
+            Renew(50, "a#1", 1),
+            Acquire(100, "b#1", 1),
+        ],
+        Err("held"),
+        Ok(2),
+    ),
+    (
+        Flaw::StaleExpiry,
+        &[
+            Acquire(0, "a#1", 1),
+            Renew(49, "a#1", 1),
+            Acquire(100, "b#1", 1),
+        ],
+        Err("held"),
+        Err("held"),
+    ),
     (
         Flaw::SameHolderSameToken,
         &[Acquire(0, "a#1", 1), Acquire(100, "a#1", 2)],

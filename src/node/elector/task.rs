@@ -14,8 +14,10 @@ use super::{
     },
     Shared,
     line::{Incoming, Line},
+    old_term::{self, OldTerm},
 };
 use crate::{
+    flaw::{Flaw, Planted},
     lease::{self, LeaseConfig},
     recorder::Call,
 };
@@ -32,6 +34,7 @@ pub(super) fn start(
     lease: Name,
     holder: Name,
     config: LeaseConfig,
+    planted: Planted,
     shared: Arc<Shared>,
 ) {
     let told = Rc::new(RefCell::new(None));
@@ -45,6 +48,7 @@ pub(super) fn start(
         node: node.clone(),
         lease,
         holder,
+        planted,
         shared,
         line,
         told,
@@ -59,6 +63,7 @@ struct Task {
     node: Node,
     lease: Name,
     holder: Name,
+    planted: Planted,
     shared: Arc<Shared>,
     line: Line,
     told: Rc<RefCell<Option<Told>>>,
@@ -76,9 +81,15 @@ struct Asked {
 
 impl Task {
     async fn run(mut self) {
+        if self.planted.has(Flaw::ResumeAfterRestart) {
+            self.take_up_old_term().await;
+        }
         loop {
             let (wake, requests) = self.tick();
             self.tell();
+            if self.planted.has(Flaw::ResumeAfterRestart) {
+                self.keep_term().await;
+            }
             for request in requests {
                 self.send(request).await;
             }
@@ -98,6 +109,21 @@ impl Task {
             if let Some(incoming) = incoming {
                 self.take(incoming);
             }
+        }
+    }
+
+    async fn take_up_old_term(&mut self) {
+        if let Some(old) = old_term::read(&self.node, &self.lease).await {
+            let now = self.node.now();
+            self.shared.state().client.resume(now, old.token);
+            self.holder = old.holder;
+        }
+    }
+
+    async fn keep_term(&self) {
+        let told = self.told.borrow().clone();
+        if let Some((holder, token)) = told.and_then(|told| Some((told.holder, told.token?))) {
+            old_term::keep(&self.node, &self.lease, OldTerm { holder, token }).await;
         }
     }
 
@@ -390,7 +416,6 @@ mod tests {
     use crate::{
         clock::ManualClock,
         disk::MemoryDisk,
-        flaw::Planted,
         lease::LeaseClient,
         net::tcp::{AddressBook, TcpNet},
         node::{

@@ -2,19 +2,41 @@
 
 use super::*;
 
-/// A token and either a write's seq or, with none, a fence.
-type Call = (Token, Option<u64>);
+/// A call to storage, with its token.
+#[derive(Clone, Copy)]
+enum Call {
+    Fence(Token),
+    /// With a seq and a key.
+    Write(Token, u64, &'static str),
+    Delete(Token, u64, &'static str),
+    /// Looks ahead at a change with this seq.
+    Check(Token, u64),
+    /// Storage comes back with what was durable.
+    Restart,
+}
+use Call::{Check, Delete, Fence, Restart, Write};
 
+/// The last call's answer: done, or the kind of refusal.
 fn last_answer(planted: Planted, calls: &[Call]) -> Result<(), &'static str> {
     let mut storage = FencedStorage::new(planted);
-    let (lease, key) = (Name::from("leader"), Name::from("k"));
+    let lease = Name::from("leader");
     let mut answer = Ok(());
-    for (token, seq) in calls {
-        let given = match seq {
-            Some(seq) => storage
-                .write(&lease, *token, *seq, &key, "v".into())
-                .map(|_| ()),
-            None => storage.fence(&lease, *token),
+    for call in calls {
+        let given = match *call {
+            Fence(token) => storage.fence(&lease, token),
+            Write(token, seq, key) => storage
+                .write(&lease, token, seq, &key.into(), "v".into())
+                .map(drop),
+            Delete(token, seq, key) => storage.delete(&lease, token, seq, &key.into()).map(drop),
+            Check(token, seq) => {
+                storage.check(&lease, token, seq);
+                Ok(())
+            }
+            Restart => {
+                let record = storage.record(&lease).expect("it was named");
+                storage = FencedStorage::recover(planted, [(lease.clone(), record)].into());
+                Ok(())
+            }
         };
         answer = given.map_err(|refusal| refusal.kind());
     }
@@ -28,55 +50,126 @@ type Row = (
     Result<(), &'static str>,
 );
 
+const STALE: Result<(), &str> = Err("stale-token");
+const OLD: Result<(), &str> = Err("old-seq");
+
 /// The flaw, the calls, the correct answer to the last, the flawed one.
 const TABLE: &[Row] = &[
     (
         Flaw::AcceptsAnything,
-        &[(2, Some(1)), (1, Some(1))],
-        Err("stale-token"),
+        &[Write(2, 1, "k"), Write(1, 1, "k")],
+        STALE,
         Ok(()),
     ),
+    (Flaw::AcceptsAnything, &[Fence(2), Fence(1)], STALE, Ok(())),
     (
         Flaw::AcceptsAnything,
-        &[(2, None), (1, None)],
-        Err("stale-token"),
-        Ok(()),
-    ),
-    (
-        Flaw::AcceptsAnything,
-        &[(2, Some(2)), (2, Some(1))],
-        Err("old-seq"),
-        Err("old-seq"),
+        &[Write(2, 2, "k"), Write(2, 1, "k")],
+        OLD,
+        OLD,
     ),
     (
         Flaw::FenceIsANoOp,
-        &[(2, None), (1, Some(1))],
-        Err("stale-token"),
+        &[Fence(2), Write(1, 1, "k")],
+        STALE,
         Ok(()),
     ),
     (
         Flaw::FenceIsANoOp,
-        &[(2, Some(1)), (1, None)],
-        Err("stale-token"),
+        &[Write(2, 1, "k"), Fence(1)],
+        STALE,
         Ok(()),
     ),
     (
         Flaw::FenceIsANoOp,
-        &[(2, Some(1)), (1, Some(1))],
-        Err("stale-token"),
-        Err("stale-token"),
+        &[Write(2, 1, "k"), Write(1, 1, "k")],
+        STALE,
+        STALE,
+    ),
+    (
+        Flaw::TokenPerKey,
+        &[Fence(2), Write(1, 1, "k")],
+        STALE,
+        Ok(()),
+    ),
+    (
+        Flaw::TokenPerKey,
+        &[Write(2, 1, "k"), Write(1, 1, "other")],
+        STALE,
+        Ok(()),
+    ),
+    (
+        Flaw::TokenPerKey,
+        &[Write(2, 1, "k"), Write(1, 1, "k")],
+        STALE,
+        STALE,
+    ),
+    (Flaw::OffByOne, &[Fence(2), Write(1, 1, "k")], STALE, Ok(())),
+    (Flaw::OffByOne, &[Fence(3), Write(1, 1, "k")], STALE, STALE),
+    (
+        Flaw::RefusesEqual,
+        &[Fence(1), Write(1, 1, "k")],
+        Ok(()),
+        STALE,
     ),
     (
         Flaw::RefusesEqual,
-        &[(1, None), (1, Some(1))],
+        &[Write(1, 1, "k"), Write(2, 1, "k")],
         Ok(()),
-        Err("stale-token"),
+        Ok(()),
     ),
     (
-        Flaw::RefusesEqual,
-        &[(1, Some(1)), (2, Some(1))],
+        Flaw::AppliesTwice,
+        &[Write(1, 1, "k"), Write(1, 2, "k"), Write(1, 1, "k")],
+        OLD,
         Ok(()),
+    ),
+    (
+        Flaw::AppliesTwice,
+        &[Write(1, 1, "k"), Fence(2), Write(1, 1, "k")],
+        STALE,
+        STALE,
+    ),
+    (
+        Flaw::ForgetsHighest,
+        &[Fence(2), Restart, Write(1, 1, "k")],
+        STALE,
         Ok(()),
+    ),
+    (
+        Flaw::CleanupDropsFence,
+        &[Write(2, 1, "k"), Delete(2, 2, "k"), Write(1, 1, "k")],
+        STALE,
+        Ok(()),
+    ),
+    (
+        Flaw::CleanupDropsFence,
+        &[
+            Write(2, 1, "k"),
+            Write(2, 2, "other"),
+            Delete(2, 3, "k"),
+            Write(1, 1, "k"),
+        ],
+        STALE,
+        STALE,
+    ),
+    (
+        Flaw::CheckThenAct,
+        &[Check(1, 1), Fence(2), Write(1, 1, "k")],
+        STALE,
+        Ok(()),
+    ),
+    (
+        Flaw::CheckThenAct,
+        &[Check(1, 1), Fence(2), Write(1, 2, "k")],
+        STALE,
+        STALE,
+    ),
+    (
+        Flaw::CheckThenAct,
+        &[Fence(2), Check(1, 1), Write(1, 1, "k")],
+        STALE,
+        STALE,
     ),
 ];
 
