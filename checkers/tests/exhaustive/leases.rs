@@ -106,7 +106,7 @@ fn after(
             };
             let own = term.holder == denied.holder && term.request == denied.request;
             let lives = !term.released && denied.clock < term.expiry;
-            judges(!lease || !(own && lives), Some(term))
+            judges(!(lease && own && lives), Some(term))
         }
         Observation::StoreRecovered(recovered) => {
             let found = &recovered.leases["leader"];
