@@ -8,6 +8,14 @@
 //! had released. A lease is free at the very instant of its expiry. After a restart
 //! the recorded owner has its whole ttl again. Lock-delay is not judged here.
 //!
+//! Where the store gives no account of its own, clients' calls are judged: a grant
+//! answered so soon after an earlier one's first send, or after the send of a renewal
+//! answered ok, that no store's clock can have counted its ttl, and without a release
+//! sent for it; an acquire that was granted, tried again and refused as held within
+//! that time; a renewal answered ok that was sent after a higher token was granted.
+//! Time is judged only where the header has lease timing. A renewal after expiry is
+//! not: a restart that no client saw makes it legal.
+//!
 //! A restart may forget an owner whose time is over, as stores do that keep no
 //! expired ones; and one whose holder had sent a release, which may have been
 //! made durable in the instant before the crash and never been recorded.
@@ -19,6 +27,7 @@ use crate::history::{
     Released, Renewed, StoreRecovered, Token,
 };
 use crate::judge::{Checker, Step};
+use crate::terms::{RuledOut, Terms};
 use crate::verdict::{Evidence, Verdict};
 
 /// A lease as its store has it.
@@ -65,6 +74,10 @@ pub(crate) struct LeaseLinearizable {
     releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     any: bool,
     found: Option<Evidence>,
+    /// What clients know.
+    clients: Terms,
+    timed: bool,
+    found_by_client: Option<Evidence>,
 }
 
 impl LeaseLinearizable {
@@ -76,7 +89,18 @@ impl LeaseLinearizable {
             releasing: BTreeMap::new(),
             any: false,
             found: None,
+            clients: Terms::new(header, 0),
+            timed: header.lease.is_some(),
+            found_by_client: None,
         }
+    }
+
+    fn see_clients(&mut self, step: &Step<'_>) {
+        if self.any || self.found_by_client.is_some() {
+            return;
+        }
+        let ruled_out = self.clients.see(step);
+        self.found_by_client = ruled_out.map(|ruled_out| impossible(step.event, ruled_out));
     }
 
     fn granted(&mut self, event: &Event, key: (Name, Name), granted: &Granted) {
@@ -319,6 +343,7 @@ impl LeaseLinearizable {
 
 impl Checker for LeaseLinearizable {
     fn see(&mut self, step: &Step<'_>) {
+        self.see_clients(step);
         let event = step.event;
         let seen = match &event.body {
             Body::Observed(seen) => seen,
@@ -360,12 +385,64 @@ impl Checker for LeaseLinearizable {
     }
 
     fn verdict(self: Box<Self>) -> Verdict {
-        match self.found {
+        let found = match self.any {
+            true => self.found,
+            false => self.found_by_client,
+        };
+        match found {
             Some(evidence) => Verdict::Violated(evidence),
             None if self.any => Verdict::Valid,
-            None => Verdict::NotClaimed(
-                "no events of a lease store (granted, renewed, …) in this history".to_owned(),
+            None if !self.clients.any => Verdict::NotClaimed(
+                "no events of a lease store (granted, renewed, …) and no acquire answered ok in \
+                 this history"
+                    .to_owned(),
             ),
+            None if !self.timed => Verdict::NotClaimed(
+                "no events of a lease store (granted, renewed, …) in this history, and no lease \
+                 timing in the header to judge clients' calls by"
+                    .to_owned(),
+            ),
+            None => Verdict::Valid,
         }
+    }
+}
+
+/// What a client was told, and cannot be.
+fn impossible(event: &Event, ruled_out: RuledOut) -> Evidence {
+    match ruled_out {
+        RuledOut::Granted(first, then, after) => Evidence::new(
+            format!(
+                "{} was granted the lease at most {after} ns by the store's clock after {} had \
+                 asked for its {} ns, and nobody sent a release",
+                then.named(),
+                first.named(),
+                first.ttl
+            ),
+            first
+                .grounds()
+                .into_iter()
+                .chain([then.invoke, then.answer.event]),
+            event.index,
+            format!("refused while {} holds it", first.named()),
+        ),
+        RuledOut::Refused(term, invoke, answer) => Evidence::new(
+            format!(
+                "{} asked again for what it had been granted and held, and was refused",
+                term.named()
+            ),
+            term.grounds().into_iter().chain([invoke]),
+            answer,
+            "the same grant again",
+        ),
+        RuledOut::Renewed(renew, (invoke, answer), token, shown) => Evidence::new(
+            format!(
+                "a renewal by {} was answered ok though token {token} had been granted before it \
+                 was sent",
+                renew.holder
+            ),
+            [shown, invoke],
+            answer,
+            "refused",
+        ),
     }
 }

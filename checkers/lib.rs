@@ -59,6 +59,7 @@ mod register_linearizable;
 mod retries;
 mod steady;
 mod storage_safety;
+mod terms;
 mod token_monotonicity;
 pub mod verdict;
 pub mod well_formed;

@@ -12,8 +12,13 @@
 //! here it ends the term as the store says it did.
 //!
 //! Nothing is claimed where the header has no lock-delay or 0: there is then no
-//! promise to break. Nor from the client side: whether a lease ended by expiry or by
-//! a release that nobody waited for, and when, only the store knows.
+//! promise to break.
+//!
+//! Where the store gives no account of its own, clients' calls are judged: a grant
+//! answered so soon after an earlier one's first send, or after the send of a renewal
+//! answered ok, that no store's clock can have counted its ttl and the delay, and
+//! without a release sent for it. What can even be before the expiry is left to
+//! `lease-linearizable`.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +27,7 @@ use crate::history::{
     StoreRecovered, Token,
 };
 use crate::judge::{Checker, Step};
+use crate::terms::{RuledOut, Terms};
 use crate::verdict::{Evidence, Verdict};
 
 /// The last term of a lease, as its store has it.
@@ -72,22 +78,58 @@ pub(crate) struct LockDelay {
     /// Releases that were sent, by lease: who, and with what token. Those of
     /// earlier holders go with the next grant.
     releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
+    /// The store's own account was seen.
+    any: bool,
     any_grant: bool,
     found: Option<Evidence>,
+    /// What clients know.
+    clients: Terms,
+    found_by_client: Option<Evidence>,
 }
 
 impl LockDelay {
     pub fn new(header: &Header) -> Self {
         let lease = header.lease.as_ref();
+        let delay = lease.map_or(0, |lease| lease.lock_delay);
         LockDelay {
-            delay: lease.map_or(0, |lease| lease.lock_delay),
+            delay,
             ttl: lease.map(|lease| lease.ttl),
             terms: BTreeMap::new(),
             clocks: BTreeMap::new(),
             releasing: BTreeMap::new(),
+            any: false,
             any_grant: false,
             found: None,
+            clients: Terms::new(header, delay),
+            found_by_client: None,
         }
+    }
+
+    fn see_clients(&mut self, step: &Step<'_>) {
+        if self.any || self.found_by_client.is_some() {
+            return;
+        }
+        let Some(RuledOut::Granted(first, then, after)) = self.clients.see(step) else {
+            return;
+        };
+        if after < first.ttl {
+            return;
+        }
+        self.found_by_client = Some(Evidence::new(
+            format!(
+                "{} was granted the lease at most {after} ns by the store's clock after {} had \
+                 asked for its {} ns, inside the lock-delay, and nobody sent a release",
+                then.named(),
+                first.named(),
+                first.ttl
+            ),
+            first
+                .grounds()
+                .into_iter()
+                .chain([then.invoke, then.answer.event]),
+            step.event.index,
+            format!("refused for {} ns more than the ttl", self.delay),
+        ));
     }
 
     fn granted(&mut self, event: &Event, granted: &Granted) {
@@ -218,6 +260,7 @@ impl Checker for LockDelay {
         if self.delay == 0 {
             return;
         }
+        self.see_clients(step);
         let event = step.event;
         let store = &event.process;
         match &event.body {
@@ -249,8 +292,9 @@ impl Checker for LockDelay {
                     self.recovered(event, lease, found, restored.clock);
                 }
             }
-            _ => {}
+            _ => return,
         }
+        self.any |= matches!(event.body, Body::Observed(_));
     }
 
     fn found(&self) -> bool {
@@ -258,14 +302,23 @@ impl Checker for LockDelay {
     }
 
     fn verdict(self: Box<Self>) -> Verdict {
-        match self.found {
+        let found = match self.any {
+            true => self.found,
+            false => self.found_by_client,
+        };
+        let judged = match self.any {
+            true => self.any_grant,
+            false => self.clients.any,
+        };
+        match found {
             Some(evidence) => Verdict::Violated(evidence),
             None if self.delay == 0 => {
                 Verdict::NotClaimed("no lock-delay in the header (lease.lock_delay)".to_owned())
             }
-            None if !self.any_grant => {
-                Verdict::NotClaimed("no granted events of a lease store in this history".to_owned())
-            }
+            None if !judged => Verdict::NotClaimed(
+                "no granted events of a lease store and no acquire answered ok in this history"
+                    .to_owned(),
+            ),
             None => Verdict::Valid,
         }
     }

@@ -71,6 +71,19 @@ impl Rates {
             .saturating_sub(self.counted(node, from))
     }
 
+    /// The most that any clock can have counted from one instant to another, in ns: one
+    /// that is known, or one that runs `drift` parts per billion fast.
+    pub fn most_elapsed(&self, drift: u64, from: Nanos, to: Nanos) -> Nanos {
+        let fast = u128::from(TRUE_RATE) + u128::from(drift);
+        let known = self.initial.keys().chain(self.changes.keys());
+        let most = known
+            .map(|node| self.elapsed(node, from, to))
+            .chain([u128::from(to.saturating_sub(from)) * fast])
+            .max();
+        let most = most.unwrap_or(0).div_ceil(u128::from(TRUE_RATE));
+        Nanos::try_from(most).unwrap_or(Nanos::MAX)
+    }
+
     fn initial(&self, node: &str) -> RatePpb {
         self.initial.get(node).copied().unwrap_or(TRUE_RATE)
     }

@@ -157,11 +157,13 @@ impl Check {
             Check::BeliefSafety => "lead and follow; clock rates for the excuse",
             Check::ElectionBarrier => "fences, reads and writes with tokens, or applied and fenced",
             Check::LeaseLinearizable => {
-                "granted, renewed, released, denied, with the store's clock"
+                "granted, renewed, released, denied, with the store's clock; or acquires, renewals \
+                 and releases, with lease timing in the header"
             }
             Check::RegisterLinearizable => "reads, writes and deletes as clients saw them",
             Check::LockDelay => {
-                "granted, renewed, released, with the store's clock; the header's lock_delay"
+                "the header's lock_delay; granted, renewed, released, with the store's clock, or \
+                 acquires, renewals and releases"
             }
             Check::Failover => {
                 "granted events, a calm mark, lease timing and the network's latency in the \

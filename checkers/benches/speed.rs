@@ -38,6 +38,14 @@ fn write_history(path: &std::path::Path) {
                 Answer::Token(token),
             ),
             1 => (Op::Fence(Fence { lease, token }), Answer::None),
+            99 => (
+                Op::Release(Release {
+                    lease,
+                    holder,
+                    token: read,
+                }),
+                Answer::None,
+            ),
             _ if call % 10 == 0 => (
                 Op::Renew(Renew {
                     lease,

@@ -1,4 +1,6 @@
-use deposed_checkers::history::{Observation, Restored, StoreRecovered};
+use deposed_checkers::history::{
+    Answer, Body, Failure, Kind, Observation, Restored, StoreRecovered,
+};
 use deposed_checkers::verdict::Check::LeaseLinearizable;
 
 use crate::tale::*;
@@ -252,8 +254,200 @@ fn an_old_copy_is_its_operators() {
 }
 
 #[test]
-fn without_a_store_nothing_is_claimed() {
+fn without_a_store_or_its_clients_nothing_is_claimed() {
     tale()
-        .acquires("a", 1)
+        .ok("a", fence(1))
         .claims_nothing(LeaseLinearizable, "no events of a lease store");
+    let mut untimed = tale().acquires("a", 1);
+    untimed.header.lease = None;
+    untimed.claims_nothing(LeaseLinearizable, "no lease timing in the header");
+}
+
+/// Answered at 1 ms, so in force until 99 at least: a clock may run 1 % fast.
+fn asked() -> Tale {
+    tale().acquires("a", 1)
+}
+
+#[test]
+fn from_outside_a_grant_is_early_where_no_clock_allows_it() {
+    let evidence = asked().at(97).acquires("b", 2).convicts(
+        LeaseLinearizable,
+        "at most 98980000 ns",
+        &[0, 1, 2, 3],
+    );
+    assert_eq!(
+        evidence.sentence,
+        "b#1 (token 2) was granted the lease at most 98980000 ns by the store's clock after a#1 \
+         (token 1) had asked for its 100000000 ns, and nobody sent a release"
+    );
+    asked().at(99).acquires("b", 2).passes(LeaseLinearizable);
+    // A known clock that runs faster than the drift allows.
+    asked()
+        .clock("store", 110)
+        .at(90)
+        .acquires("b", 2)
+        .passes(LeaseLinearizable);
+    asked()
+        .clock("store", 110)
+        .at(89)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "nobody sent a release", &[0, 1, 2, 3]);
+    asked()
+        .nemesis(
+            "rate",
+            serde_json::json!({"node": "s", "rate_ppb": 2_000_000_000u64}),
+        )
+        .at(60)
+        .acquires("b", 2)
+        .passes(LeaseLinearizable);
+    // A new request of the holder is another grant; its own again is not.
+    asked()
+        .acquires("a", 2)
+        .convicts(LeaseLinearizable, "nobody sent", &[0, 1, 2, 3]);
+    let again = acquire("a", 0);
+    asked()
+        .invoke("a", again)
+        .complete(2, Kind::Ok, Answer::Token(1), None)
+        .passes(LeaseLinearizable);
+}
+
+#[test]
+fn from_outside_a_grant_counts_from_its_first_send() {
+    let retried = || {
+        tale()
+            .times_out("a", acquire("a", 0))
+            .at(50)
+            .invoke("a", acquire("a", 0))
+            .complete(2, Kind::Ok, Answer::Token(1), None)
+    };
+    retried().at(100).acquires("b", 2).passes(LeaseLinearizable);
+    retried()
+        .at(97)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "nobody sent", &[0, 3, 4, 5]);
+    // By the time that it is answered another request is out.
+    tale()
+        .invoke("a", acquire("a", 0))
+        .invoke("a", acquire("a", 1))
+        .complete(0, Kind::Ok, Answer::Token(1), None)
+        .acquires("b", 2)
+        .passes(LeaseLinearizable);
+}
+
+#[test]
+fn from_outside_a_release_may_have_ended_any_term_of_its_holder() {
+    let released = |who, token| asked().times_out(who, release(who, token)).acquires("b", 2);
+    released("a", 1).passes(LeaseLinearizable);
+    released("c", 1).convicts(LeaseLinearizable, "nobody sent", &[0, 1, 4, 5]);
+    released("a", 7).convicts(LeaseLinearizable, "nobody sent", &[0, 1, 4, 5]);
+    // Sent before the answer was read.
+    tale()
+        .invoke("a", acquire("a", 0))
+        .times_out("a", release("a", 1))
+        .complete(0, Kind::Ok, Answer::Token(1), None)
+        .acquires("b", 2)
+        .passes(LeaseLinearizable);
+}
+
+#[test]
+fn from_outside_tokens_tell_which_grant_came_first() {
+    // b's answer is late, and has the lower token.
+    let late = |token| {
+        tale()
+            .invoke("b", acquire("b", 0))
+            .acquires("a", 2)
+            .complete(0, Kind::Ok, Answer::Token(token), None)
+    };
+    late(1).convicts(
+        LeaseLinearizable,
+        "a#1 (token 2) was granted",
+        &[0, 1, 2, 3],
+    );
+    late(3).convicts(
+        LeaseLinearizable,
+        "b#1 (token 3) was granted",
+        &[0, 1, 2, 3],
+    );
+    // Without tokens it may have been either.
+    let mut untold = late(1);
+    for at in [2, 3] {
+        let Body::Complete(_, answer) = &mut untold.events[at].body else {
+            panic!()
+        };
+        *answer = Answer::None;
+    }
+    untold.passes(LeaseLinearizable);
+    tale().acquires("a", None).acquires("b", None).convicts(
+        LeaseLinearizable,
+        "b#1 was granted",
+        &[0, 1, 2, 3],
+    );
+}
+
+#[test]
+fn from_outside_a_renewal_counts_from_its_own_send() {
+    let renewed = || asked().at(50).ok("a", renew("a", 1));
+    renewed().at(149).acquires("b", 2).passes(LeaseLinearizable);
+    renewed()
+        .at(147)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "nobody sent", &[1, 2, 3, 4, 5]);
+    // One that was not answered ok may not have taken effect.
+    asked()
+        .at(50)
+        .times_out("a", renew("a", 1))
+        .at(120)
+        .acquires("b", 2)
+        .passes(LeaseLinearizable);
+    // It took effect after b's grant, or that was early.
+    asked()
+        .at(90)
+        .invoke("a", renew("a", 1))
+        .at(110)
+        .acquires("b", 2)
+        .ends_ok(2)
+        .convicts(
+            LeaseLinearizable,
+            "b#1 (token 2) was granted",
+            &[1, 2, 3, 4, 5],
+        );
+}
+
+#[test]
+fn from_outside_a_renewal_under_a_successor_is_refused() {
+    let followed = || asked().at(150).acquires("b", 2);
+    followed()
+        .times_out("a", renew("a", 1))
+        .passes(LeaseLinearizable);
+    followed().ok("b", renew("b", 2)).passes(LeaseLinearizable);
+    let evidence = followed().ok("a", renew("a", 1)).convicts(
+        LeaseLinearizable,
+        "a renewal by a#1 was answered ok though token 2",
+        &[3, 4, 5],
+    );
+    assert_eq!(evidence.expected, "refused");
+    // After its expiry it may be legal: the store may have restarted.
+    asked()
+        .at(150)
+        .ok("a", renew("a", 1))
+        .passes(LeaseLinearizable);
+}
+
+#[test]
+fn from_outside_what_was_granted_is_not_refused_while_it_lives() {
+    let refused = |tale: Tale, why: &str| {
+        let call = tale.events.len() as u64;
+        let error = Some(Failure::new(why));
+        tale.invoke("a", acquire("a", 0))
+            .complete(call, Kind::Fail, Answer::None, error)
+    };
+    refused(asked().at(50), "held").convicts(LeaseLinearizable, "was refused", &[0, 1, 2, 3]);
+    refused(asked().at(99), "held").passes(LeaseLinearizable);
+    refused(asked(), "connection-refused").passes(LeaseLinearizable);
+    refused(asked().ok("a", release("a", 1)), "held").passes(LeaseLinearizable);
+    refused(asked().at(50).ok("a", renew("a", 1)).at(120), "held").convicts(
+        LeaseLinearizable,
+        "was refused",
+        &[1, 2, 3, 4, 5],
+    );
 }

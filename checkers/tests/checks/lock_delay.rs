@@ -210,6 +210,30 @@ fn without_a_delay_or_a_store_nothing_is_claimed() {
         .grants("b", 1, 2, 100)
         .claims_nothing(LockDelay, "no lock-delay in the header");
     closed()
-        .acquires("a", 1)
+        .ok("a", fence(1))
         .claims_nothing(LockDelay, "no granted events");
+}
+
+#[test]
+fn from_outside_a_grant_too_soon_is_told_by_true_time() {
+    // Asked for at 0, so in force until 99 at least (a clock may run 1 % fast), and
+    // closed until 148.5.
+    let asked = || closed().acquires("a", 1);
+    asked().at(149).acquires("b", 2).passes(LockDelay);
+    asked()
+        .at(140)
+        .acquires("b", 2)
+        .convicts(LockDelay, "inside the lock-delay", &[0, 1, 2, 3]);
+    asked().at(90).acquires("b", 2).passes(LockDelay);
+    asked()
+        .ok("a", release("a", 1))
+        .at(140)
+        .acquires("b", 2)
+        .passes(LockDelay);
+    asked()
+        .at(50)
+        .ok("a", renew("a", 1))
+        .at(190)
+        .acquires("b", 2)
+        .convicts(LockDelay, "inside the lock-delay", &[1, 2, 3, 4, 5]);
 }
