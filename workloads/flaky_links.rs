@@ -31,10 +31,7 @@ pub fn workload() -> Workload {
             Mark::TakenOverAfterExpiry,
             Mark::OutlivedTwoLostRenewals,
         ],
-        catches: vec![
-            (Flaw::LateRenewExtends, Check::BeliefSafety),
-            (Flaw::CountFromLastTry, Check::BeliefSafety),
-        ],
+        catches: vec![(Flaw::LateRenewExtends, Check::BeliefSafety)],
         ..calm
     }
 }
