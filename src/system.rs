@@ -13,10 +13,10 @@ use crate::{
     lease::{LeaseConfig, StoreLimits},
     net::LocalFuture,
     node::{
-        Node,
+        Node, compare_and_swap_server,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        compare_and_swap_server, lease_server, replica_server, storage_server,
+        lease_server, replica_server, storage_server,
     },
     workload::Traffic,
 };
@@ -105,11 +105,9 @@ impl System for Deposed {
             ..StoreLimits::default()
         };
         match setup.storage {
-            StorageKind::CompareAndSwap => Box::pin(compare_and_swap_server::run(
-                node,
-                limits,
-                setup.planted,
-            )),
+            StorageKind::CompareAndSwap => {
+                Box::pin(compare_and_swap_server::run(node, limits, setup.planted))
+            }
             _ => Box::pin(lease_server::run(node, limits, setup.planted)),
         }
     }

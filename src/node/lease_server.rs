@@ -141,7 +141,11 @@ impl<S: Leases> LeaseServer<S> {
         ttl: Nanos,
     ) -> io::Result<Outcome<Token>> {
         let clock = self.node.now();
-        match self.store.leases().acquire(clock, &lease, &holder, request, ttl) {
+        match self
+            .store
+            .leases()
+            .acquire(clock, &lease, &holder, request, ttl)
+        {
             Ok(grant) => {
                 if grant.fresh {
                     self.commit(&lease).await?;

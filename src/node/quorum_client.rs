@@ -226,9 +226,7 @@ impl QuorumClient {
     }
 }
 
-fn without_value(
-    result: Result<Outcome<Option<Name>>, NoAnswer>,
-) -> Result<Outcome<()>, NoAnswer> {
+fn without_value(result: Result<Outcome<Option<Name>>, NoAnswer>) -> Result<Outcome<()>, NoAnswer> {
     Ok(match result? {
         Outcome::Ok(_) => Outcome::Ok(()),
         Outcome::Refused {

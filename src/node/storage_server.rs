@@ -273,11 +273,7 @@ pub(super) fn refused(token: Token, refusal: &Refusal) -> RefusedWith {
             granted,
             applied_before,
             ..
-        } => (
-            Failure::new(refusal.kind()),
-            granted,
-            maybe(applied_before),
-        ),
+        } => (Failure::new(refusal.kind()), granted, maybe(applied_before)),
         Refusal::OldSeq { .. } => (Failure::new(refusal.kind()), token, true),
     };
     RefusedWith {

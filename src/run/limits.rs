@@ -222,7 +222,7 @@ mod tests {
         };
         assert_eq!(header.can_inject(&rate(1_000_000)), Ok(()));
         assert!(header.can_inject(&rate(0)).is_err());
-        let spoilt: [(Spoil, &str); 14] = [
+        let spoilt: [(Spoil, &str); 17] = [
             (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "ttl of"),
             (
                 |h| {

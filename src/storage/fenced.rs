@@ -304,7 +304,11 @@ impl FencedStorage {
 }
 
 impl ShardRecord {
-    pub(super) fn certainty(&self, token: Token, may_have: impl FnOnce(&TermRecord) -> bool) -> Certainty {
+    pub(super) fn certainty(
+        &self,
+        token: Token,
+        may_have: impl FnOnce(&TermRecord) -> bool,
+    ) -> Certainty {
         let possible = match self.terms.iter().find(|term| term.token == token) {
             Some(term) => may_have(term),
             // Tokens are first seen in rising order, so what is newer than all that

@@ -41,7 +41,11 @@ impl World {
             },
             Target::Replica(nth) => {
                 let replicas = self.playing(Role::Storage);
-                replicas.get(usize::from(nth)).copied().into_iter().collect()
+                replicas
+                    .get(usize::from(nth))
+                    .copied()
+                    .into_iter()
+                    .collect()
             }
             Target::Minority => {
                 let mut replicas = self.playing(Role::Storage);

@@ -48,7 +48,9 @@ enum What {
         after: u64,
     },
     /// What the key holds in the state.
-    Read { value: Option<Value> },
+    Read {
+        value: Option<Value>,
+    },
 }
 
 /// What is known of one replica's part in the operation.
@@ -241,8 +243,7 @@ impl QuorumCoordinator {
             Heard::NotSent if *vote == Vote::Waiting => *vote = Vote::NotSent,
             Heard::NotSent | Heard::Unknown => *vote = Vote::Unknown,
             Heard::Answer(Answer::Stands { value, .. })
-                if planted.has(Flaw::ReadsOneReplica)
-                    && matches!(hand.what, What::Read { .. }) =>
+                if planted.has(Flaw::ReadsOneReplica) && matches!(hand.what, What::Read { .. }) =>
             {
                 *vote = Vote::Stands;
                 hand.what = What::Read { value };
