@@ -130,9 +130,7 @@ fn a_refusal_tells_whether_an_earlier_copy_may_have_landed() {
     let copy = not_owner(1, 1, Certainty::MayHaveApplied);
     assert_eq!(desk.write(TTL, 1, 2), Err(copy));
     for term in 1..=TERMS_KEPT as u64 {
-        let token = desk
-            .acquire(term * TTL, "b#1")
-            .or(desk.acquire(term * TTL, "c#1"));
+        let token = desk.acquire(term * TTL, &format!("b#{term}"));
         desk.write(term * TTL, token.unwrap(), 1).unwrap();
     }
     let now = TERMS_KEPT as u64 * TTL;
