@@ -6,6 +6,8 @@ use crate::election_barrier::ElectionBarrier;
 use crate::failover::Failover;
 use crate::history::{Event, Header, Op};
 use crate::lease_linearizable::LeaseLinearizable;
+use crate::lock_delay::LockDelay;
+use crate::register_linearizable::RegisterLinearizable;
 use crate::storage_safety::StorageSafety;
 use crate::token_monotonicity::TokenMonotonicity;
 use crate::verdict::{Check, Evidence, Verdict, Verdicts};
@@ -39,7 +41,8 @@ pub(crate) trait Checker {
 /// Judges a history while it is read.
 ///
 /// Memory is bounded by what is open (calls, beliefs, terms, writes that may yet
-/// land) and by eight bytes or so a term, not by the length of the history.
+/// land, values that can still be read) and by a hundred bytes or so a term, not by
+/// the length of the history.
 ///
 /// ```
 /// use deposed_checkers::judge::Judge;
@@ -85,6 +88,8 @@ impl Judge {
                 Check::BeliefSafety => Box::new(BeliefSafety::new(header)),
                 Check::ElectionBarrier => Box::new(ElectionBarrier::new(header)),
                 Check::LeaseLinearizable => Box::new(LeaseLinearizable::new(header)),
+                Check::RegisterLinearizable => Box::new(RegisterLinearizable::new()),
+                Check::LockDelay => Box::new(LockDelay::new(header)),
                 Check::Failover => Box::new(Failover::new(header)),
                 Check::Conduct => Box::new(Conduct::new()),
             };

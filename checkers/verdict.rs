@@ -100,6 +100,10 @@ pub enum Check {
     ElectionBarrier,
     /// The store keeps its promises: no early grant, no revival, no foreign release.
     LeaseLinearizable,
+    /// Each key behaves like one register: some order explains every read.
+    RegisterLinearizable,
+    /// After an expiry a lease stays closed to new owners for the lock-delay.
+    LockDelay,
     /// Once faults are healed, a leader writes within the bound.
     Failover,
     /// A leader that learns it is deposed stops; one that resigns stops first.
@@ -108,7 +112,7 @@ pub enum Check {
 
 impl Check {
     /// Every check, in the order in which verdicts are printed.
-    pub const ALL: [Check; 9] = [
+    pub const ALL: [Check; 11] = [
         Check::WellFormed,
         Check::TokenMonotonicity,
         Check::StorageSafety,
@@ -116,6 +120,8 @@ impl Check {
         Check::BeliefSafety,
         Check::ElectionBarrier,
         Check::LeaseLinearizable,
+        Check::RegisterLinearizable,
+        Check::LockDelay,
         Check::Failover,
         Check::Conduct,
     ];
@@ -130,6 +136,8 @@ impl Check {
             Check::BeliefSafety => "belief-safety",
             Check::ElectionBarrier => "election-barrier",
             Check::LeaseLinearizable => "lease-linearizable",
+            Check::RegisterLinearizable => "register-linearizable",
+            Check::LockDelay => "lock-delay",
             Check::Failover => "failover",
             Check::Conduct => "conduct",
         }
@@ -150,6 +158,10 @@ impl Check {
             Check::ElectionBarrier => "fences, reads and writes with tokens, or applied and fenced",
             Check::LeaseLinearizable => {
                 "granted, renewed, released, denied, with the store's clock"
+            }
+            Check::RegisterLinearizable => "reads, writes and deletes as clients saw them",
+            Check::LockDelay => {
+                "granted, renewed, released, with the store's clock; the header's lock_delay"
             }
             Check::Failover => {
                 "granted events, a calm mark, lease timing and the network's latency in the \

@@ -10,7 +10,7 @@ use deposed_checkers::judge::Judge;
 use deposed_checkers::reader;
 use deposed_checkers::verdict::Verdict;
 use deposed_checkers::writer::Writer;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const OPERATIONS: u64 = 1_000_000;
 
@@ -20,11 +20,13 @@ fn write_history(path: &std::path::Path) {
     let header = serde_json::from_value(header).unwrap();
     let mut writer = Writer::new(BufWriter::new(File::create(path).unwrap()), &header).unwrap();
     let (mut index, lease): (u64, Name) = (0, "leader".into());
+    let mut values = [const { Value::Null }; 17];
     for call in 0..OPERATIONS {
         let (token, place) = (call / 100 + 1, call % 100);
         let process: Name = format!("client-{}", token % 5).into();
         let (lease, holder) = (lease.clone(), format!("{process}#1").into());
         let (key, read): (Name, _) = (format!("key-{}", call % 17).into(), Some(token));
+        let value = &mut values[(call % 17) as usize];
         let (op, answer) = match place {
             0 => (
                 Op::Acquire(Acquire {
@@ -52,18 +54,19 @@ fn write_history(path: &std::path::Path) {
                     token: read,
                     key,
                 }),
-                Answer::Value(json!(call)),
+                Answer::Value(value.clone()),
             ),
-            _ => (
-                Op::Write(Write {
+            _ => {
+                *value = json!(format!("{call}/{token}.{place}"));
+                let op = Op::Write(Write {
                     lease,
                     token: read,
                     seq: Some(place),
                     key,
-                    value: json!(call),
-                }),
-                Answer::None,
-            ),
+                    value: value.clone(),
+                });
+                (op, Answer::None)
+            }
         };
         let completion = Body::Complete(op.f(), answer);
         for (kind, body) in [(Kind::Invoke, Body::Invoke(op)), (Kind::Ok, completion)] {

@@ -5,6 +5,8 @@ mod conduct;
 mod election_barrier;
 mod failover;
 mod lease_linearizable;
+mod lock_delay;
+mod register_linearizable;
 mod storage_safety;
 mod tale;
 mod token_monotonicity;

@@ -33,6 +33,12 @@ pub fn tale() -> Tale {
 }
 
 impl Tale {
+    /// The header states a lock-delay, in ms.
+    pub fn lock_delay(mut self, ms: u64) -> Self {
+        self.header.lease.as_mut().unwrap().lock_delay = ms * MS;
+        self
+    }
+
     /// The next event is at this time, in ms; those after it follow on.
     pub fn at(mut self, ms: u64) -> Self {
         self.now = ms * MS;

@@ -1,0 +1,272 @@
+//! `lock-delay`: after an expiry a lease stays closed to new owners for the header's
+//! `lease.lock_delay`, by the store's own clock.
+//!
+//! Convicted, per store node and lease: a grant at or after the last owner's expiry
+//! and before expiry plus lock-delay; at that very instant the lease is free. A new
+//! request of the last owner opens a new term and is refused like anybody's; its own
+//! request answered again is not a new grant. After a release there is no delay. A
+//! restart gives the recorded owner its whole ttl and the whole lock-delay again, and
+//! where it forgot the owner what had been promised still binds, unless the owner had
+//! sent a release, which may be durable and was never recorded. Grants before the
+//! expiry are `lease-linearizable`'s, and so is a release that was not the owner's:
+//! here it ends the term as the store says it did.
+//!
+//! Nothing is claimed where the header has no lock-delay or 0: there is then no
+//! promise to break. Nor from the client side: whether a lease ended by expiry or by
+//! a release that nobody waited for, and when, only the store knows.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    Body, Event, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease, Release, Renewed,
+    StoreRecovered, Token,
+};
+use crate::judge::{Checker, Step};
+use crate::verdict::{Evidence, Verdict};
+
+/// The last term of a lease, as its store has it.
+struct Term {
+    holder: Name,
+    /// None after a restart: the recording does not tell.
+    request: Option<u64>,
+    token: Option<Token>,
+    ttl: Nanos,
+    /// On the store's clock.
+    expiry: Nanos,
+    /// Expiry and lock-delay. Kept apart: where a clock began anew, the expiry may lie before its 0.
+    free: Nanos,
+    /// The event that began it.
+    begun: u64,
+    /// The event that `expiry` follows from.
+    shown: u64,
+}
+
+impl Term {
+    fn is_of(&self, holder: &Name, token: Option<Token>) -> bool {
+        self.holder == *holder && (self.token == token || token.is_none() || self.token.is_none())
+    }
+
+    fn is_asked_again(&self, granted: &Granted) -> bool {
+        self.is_of(&granted.holder, granted.token)
+            && self
+                .request
+                .is_none_or(|request| request == granted.request)
+    }
+
+    fn extend(&mut self, expiry: Nanos, delay: Nanos, shown: u64) {
+        if expiry >= self.expiry {
+            self.expiry = expiry;
+            self.free = expiry.saturating_add(delay);
+            self.shown = shown;
+        }
+    }
+}
+
+pub(crate) struct LockDelay {
+    delay: Nanos,
+    ttl: Option<Nanos>,
+    /// By (store node, lease); gone once released.
+    terms: BTreeMap<(Name, Name), Term>,
+    /// What each store's clock showed last.
+    clocks: BTreeMap<Name, Nanos>,
+    /// Releases that were sent, by lease: who, and with what token. Those of
+    /// earlier holders go with the next grant.
+    releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
+    any_grant: bool,
+    found: Option<Evidence>,
+}
+
+impl LockDelay {
+    pub fn new(header: &Header) -> Self {
+        let lease = header.lease.as_ref();
+        LockDelay {
+            delay: lease.map_or(0, |lease| lease.lock_delay),
+            ttl: lease.map(|lease| lease.ttl),
+            terms: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            releasing: BTreeMap::new(),
+            any_grant: false,
+            found: None,
+        }
+    }
+
+    fn granted(&mut self, event: &Event, granted: &Granted) {
+        self.any_grant = true;
+        let key = (event.process.clone(), granted.lease.clone());
+        if let Some(term) = self.terms.get(&key) {
+            let free = term.free;
+            if granted.clock < free && term.is_asked_again(granted) {
+                return;
+            }
+            if (term.expiry..free).contains(&granted.clock) {
+                self.found = Some(Evidence::new(
+                    format!(
+                        "{} was granted to {} at {} ns, inside the lock-delay: the lease of {} \
+                         had expired at {} ns by the store's clock, and nobody released it",
+                        granted.lease, granted.holder, granted.clock, term.holder, term.expiry
+                    ),
+                    [term.begun, term.shown],
+                    event.index,
+                    format!("refused until {free} ns"),
+                ));
+            }
+        }
+        if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
+            releasing.retain(|(holder, _)| *holder == granted.holder);
+        }
+        let expiry = granted.clock.saturating_add(granted.ttl);
+        let term = Term {
+            holder: granted.holder.clone(),
+            request: Some(granted.request),
+            token: granted.token,
+            ttl: granted.ttl,
+            expiry,
+            free: expiry.saturating_add(self.delay),
+            begun: event.index,
+            shown: event.index,
+        };
+        self.terms.insert(key, term);
+    }
+
+    fn renewed(&mut self, event: &Event, renewed: &Renewed) {
+        let key = (event.process.clone(), renewed.lease.clone());
+        let term = self.terms.get_mut(&key);
+        if let Some(term) = term.filter(|term| term.is_of(&renewed.holder, renewed.token)) {
+            term.ttl = term.ttl.max(renewed.ttl);
+            let expiry = renewed.clock.saturating_add(renewed.ttl);
+            term.extend(expiry, self.delay, event.index);
+        }
+    }
+
+    fn releasing(&mut self, release: &Release) {
+        let releasing = self.releasing.entry(release.lease.clone()).or_default();
+        let sent = (release.holder.clone(), release.token);
+        if !releasing.contains(&sent) {
+            releasing.push(sent);
+        }
+    }
+
+    /// A machine's restart may begin its clock anew; promises move along.
+    fn clock_shows(&mut self, store: &Name, clock: Nanos) {
+        let before = self.clocks.insert(store.clone(), clock).unwrap_or(clock);
+        if clock >= before {
+            return;
+        }
+        self.terms
+            .retain(|(name, _), term| name != store || before < term.free);
+        for (_, term) in self.terms.iter_mut().filter(|((name, _), _)| name == store) {
+            term.free = clock.saturating_add(term.free - before);
+            term.expiry = term.free.saturating_sub(self.delay);
+        }
+    }
+
+    fn came_back(&mut self, event: &Event, recovered: &StoreRecovered) {
+        let releasing = &self.releasing;
+        let found = |lease: &Name| recovered.leases.get(lease);
+        self.terms.retain(|(store, lease), term| {
+            if *store != event.process {
+                return true;
+            }
+            let counter = found(lease).map_or(0, |found| found.counter);
+            // Replaced, or perhaps: a store without tokens does not tell.
+            if term.token.is_none_or(|token| counter > token) {
+                return false;
+            }
+            let is_there = found(lease).is_some_and(|found| found.holder.is_some());
+            let sent = releasing.get(lease);
+            is_there
+                || !sent.is_some_and(|sent| sent.iter().any(|(who, token)| term.is_of(who, *token)))
+        });
+        for (lease, found) in &recovered.leases {
+            self.recovered(event, lease, found, recovered.clock);
+        }
+    }
+
+    /// The recorded owner has its whole ttl again, and no less than it was promised.
+    fn recovered(&mut self, event: &Event, lease: &Name, found: &RecoveredLease, clock: Nanos) {
+        let Some(holder) = &found.holder else { return };
+        let key = (event.process.clone(), lease.clone());
+        let before = self.terms.get_mut(&key);
+        if let Some(term) = before {
+            if term.is_of(holder, Some(found.counter)) {
+                let ttl = found.ttl.unwrap_or(term.ttl);
+                term.extend(clock.saturating_add(ttl), self.delay, event.index);
+                return;
+            }
+            if term.token > Some(found.counter) {
+                return;
+            }
+        }
+        let ttl = found.ttl.or(self.ttl).unwrap_or(0);
+        let expiry = clock.saturating_add(ttl);
+        let term = Term {
+            holder: holder.clone(),
+            request: None,
+            token: Some(found.counter),
+            ttl,
+            expiry,
+            free: expiry.saturating_add(self.delay),
+            begun: event.index,
+            shown: event.index,
+        };
+        self.terms.insert(key, term);
+    }
+}
+
+impl Checker for LockDelay {
+    fn see(&mut self, step: &Step<'_>) {
+        if self.delay == 0 {
+            return;
+        }
+        let event = step.event;
+        let store = &event.process;
+        match &event.body {
+            Body::Invoke(Op::Release(release)) => self.releasing(release),
+            Body::Observed(Observation::Granted(granted)) => {
+                self.clock_shows(store, granted.clock);
+                self.granted(event, granted);
+            }
+            Body::Observed(Observation::Renewed(renewed)) => {
+                self.clock_shows(store, renewed.clock);
+                self.renewed(event, renewed);
+            }
+            Body::Observed(Observation::Released(released)) => {
+                self.clock_shows(store, released.clock);
+                self.terms.remove(&(store.clone(), released.lease.clone()));
+            }
+            Body::Observed(Observation::Denied(denied)) => {
+                self.clock_shows(store, denied.clock);
+            }
+            Body::Observed(Observation::StoreRecovered(recovered)) => {
+                self.clock_shows(store, recovered.clock);
+                self.came_back(event, recovered);
+            }
+            Body::Observed(Observation::Restored(restored)) => {
+                // What an old copy forgot, its operator answers for.
+                self.terms.retain(|(name, _), _| name != store);
+                self.clocks.insert(store.clone(), restored.clock);
+                for (lease, found) in &restored.leases {
+                    self.recovered(event, lease, found, restored.clock);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&self) -> bool {
+        self.found.is_some()
+    }
+
+    fn verdict(self: Box<Self>) -> Verdict {
+        match self.found {
+            Some(evidence) => Verdict::Violated(evidence),
+            None if self.delay == 0 => {
+                Verdict::NotClaimed("no lock-delay in the header (lease.lock_delay)".to_owned())
+            }
+            None if !self.any_grant => {
+                Verdict::NotClaimed("no granted events of a lease store in this history".to_owned())
+            }
+            None => Verdict::Valid,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+use deposed_checkers::history::{Body, Observation, Restored, StoreRecovered};
+use deposed_checkers::verdict::Check::{LeaseLinearizable, LockDelay};
+
+use crate::tale::*;
+
+/// The ttl is 100, the lock-delay 50.
+fn closed() -> Tale {
+    tale().lock_delay(50)
+}
+
+#[test]
+fn after_an_expiry_the_lease_stays_closed_for_the_delay() {
+    let granted = || closed().grants("a", 1, 1, 0);
+    granted().grants("b", 1, 2, 150).passes(LockDelay);
+    let evidence =
+        granted()
+            .grants("b", 1, 2, 149)
+            .convicts(LockDelay, "inside the lock-delay", &[0, 1]);
+    assert_eq!(
+        evidence.sentence,
+        "leader was granted to b#1 at 149000000 ns, inside the lock-delay: the lease of a#1 had \
+         expired at 100000000 ns by the store's clock, and nobody released it"
+    );
+    assert_eq!(evidence.expected, "refused until 150000000 ns");
+    granted()
+        .grants("b", 1, 2, 100)
+        .convicts(LockDelay, "inside", &[0, 1]);
+    // Before the expiry it is another check's.
+    let early = granted().grants("b", 1, 2, 99);
+    early.clone().passes(LockDelay);
+    early.convicts(LeaseLinearizable, "held it", &[0, 1]);
+    // The delay follows every term.
+    granted()
+        .grants("b", 1, 2, 150)
+        .grants("c", 1, 3, 299)
+        .convicts(LockDelay, "the lease of b#1", &[1, 2]);
+}
+
+#[test]
+fn a_renewal_moves_the_delay() {
+    let renewed = || closed().grants("a", 1, 1, 0).renews("a", 1, 50);
+    renewed().grants("b", 1, 2, 200).passes(LockDelay);
+    renewed()
+        .grants("b", 1, 2, 199)
+        .convicts(LockDelay, "expired at 150000000 ns", &[0, 1, 2]);
+    let mut short = renewed().grants("b", 1, 2, 149);
+    let Body::Observed(Observation::Renewed(renewal)) = &mut short.events[1].body else {
+        panic!()
+    };
+    renewal.ttl = 10 * MS;
+    short.convicts(LockDelay, "expired at 100000000 ns", &[0, 2]);
+    // Somebody else's renewal moves nothing.
+    closed()
+        .grants("a", 1, 1, 0)
+        .renews("b", 1, 50)
+        .grants("b", 1, 2, 160)
+        .passes(LockDelay);
+}
+
+#[test]
+fn after_a_release_there_is_no_delay() {
+    let released = || closed().grants("a", 1, 1, 0).releases("a", 1, 10);
+    released().grants("b", 1, 2, 10).passes(LockDelay);
+    released().grants("b", 1, 2, 120).passes(LockDelay);
+    // A release after the expiry opens it as well.
+    closed()
+        .grants("a", 1, 1, 0)
+        .releases("a", 1, 110)
+        .grants("b", 1, 2, 110)
+        .passes(LockDelay);
+}
+
+#[test]
+fn the_last_owner_waits_like_anybody() {
+    let granted = || closed().grants("a", 1, 1, 0);
+    granted()
+        .grants("a", 2, 2, 120)
+        .convicts(LockDelay, "granted to a#1", &[0, 1]);
+    // Its own request answered again is one grant.
+    granted()
+        .grants("a", 1, 1, 120)
+        .grants("b", 1, 2, 150)
+        .passes(LockDelay);
+    granted()
+        .grants("a", 1, 1, 120)
+        .grants("b", 1, 2, 149)
+        .convicts(LockDelay, "inside", &[0, 2]);
+}
+
+#[test]
+fn a_restart_re_arms_ttl_and_delay_whole() {
+    let back = |clock| closed().grants("a", 1, 1, 0).recovers(1, Some("a"), clock);
+    back(130).grants("b", 1, 2, 280).passes(LockDelay);
+    back(130)
+        .grants("b", 1, 2, 279)
+        .convicts(LockDelay, "expired at 230000000 ns", &[0, 1, 2]);
+    // A grant of which only the restart tells.
+    closed()
+        .recovers(7, Some("a"), 10)
+        .grants("b", 1, 8, 159)
+        .convicts(LockDelay, "expired at 110000000 ns", &[0, 1]);
+    closed()
+        .recovers(7, Some("a"), 10)
+        .grants("b", 1, 8, 160)
+        .passes(LockDelay);
+    closed()
+        .grants("a", 1, 1, 0)
+        .recovers(2, Some("b"), 10)
+        .grants("c", 1, 3, 159)
+        .convicts(LockDelay, "the lease of b#1", &[1, 2]);
+    // Found with a shorter ttl, it keeps what it was promised.
+    let mut short = back(20).grants("b", 1, 2, 149);
+    let Body::Observed(Observation::StoreRecovered(found)) = &mut short.events[1].body else {
+        panic!()
+    };
+    found.leases.get_mut("leader").unwrap().ttl = Some(10 * MS);
+    short.convicts(LockDelay, "expired at 100000000 ns", &[0, 2]);
+    // Found without a ttl, the owner has the one that it had.
+    let mut bare = back(20).grants("b", 1, 2, 169);
+    let Body::Observed(Observation::StoreRecovered(found)) = &mut bare.events[1].body else {
+        panic!()
+    };
+    found.leases.get_mut("leader").unwrap().ttl = None;
+    bare.convicts(LockDelay, "expired at 120000000 ns", &[0, 1, 2]);
+}
+
+#[test]
+fn a_restart_that_forgets_the_owner_is_still_bound() {
+    let forgot = |clock| closed().grants("a", 1, 1, 0).recovers(1, None, clock);
+    forgot(120)
+        .grants("b", 1, 2, 149)
+        .convicts(LockDelay, "inside", &[0, 2]);
+    forgot(120).grants("b", 1, 2, 150).passes(LockDelay);
+    let nothing = Observation::StoreRecovered(StoreRecovered {
+        leases: [].into(),
+        clock: 120 * MS,
+    });
+    let mut elsewhere = closed()
+        .grants("a", 1, 1, 0)
+        .saw("store", nothing)
+        .grants("b", 1, 1, 130);
+    elsewhere.clone().convicts(LockDelay, "inside", &[0, 2]);
+    // Another store's restart and grants are its own.
+    elsewhere.events[2].process = "other".into();
+    elsewhere.passes(LockDelay);
+    // A grant that was durable, not recorded, and released since.
+    closed()
+        .grants("a", 1, 1, 0)
+        .recovers(2, None, 50)
+        .grants("c", 1, 3, 120)
+        .passes(LockDelay);
+    // A release that may be durable and was not recorded.
+    let released = |who| {
+        closed()
+            .grants("a", 1, 1, 0)
+            .times_out(who, release(who, 1))
+            .recovers(1, None, 50)
+            .grants("b", 1, 2, 120)
+    };
+    released("a").passes(LockDelay);
+    released("b").convicts(LockDelay, "inside", &[0, 4]);
+    closed()
+        .grants("a", 1, 1, 0)
+        .times_out("a", release("a", 1))
+        .grants("a", 2, 2, 150)
+        .recovers(2, None, 160)
+        .grants("b", 1, 3, 299)
+        .convicts(LockDelay, "inside", &[3, 5]);
+}
+
+#[test]
+fn a_clock_that_begins_anew_takes_the_delay_along() {
+    // Of the delay, 20 ms were left.
+    let anew = |clock| {
+        closed()
+            .grants("a", 1, 1, 0)
+            .denies("b", 1, 130)
+            .recovers(1, None, 5)
+            .grants("b", 2, 2, clock)
+    };
+    anew(24).convicts(LockDelay, "inside", &[0, 3]);
+    anew(25).passes(LockDelay);
+    // Nothing was left.
+    closed()
+        .grants("a", 1, 1, 0)
+        .denies("b", 1, 150)
+        .recovers(1, None, 5)
+        .grants("b", 2, 2, 5)
+        .passes(LockDelay);
+}
+
+#[test]
+fn an_old_copy_is_its_operators() {
+    let restored = Restored {
+        floor: 9,
+        leases: [].into(),
+        clock: 0,
+    };
+    closed()
+        .grants("a", 1, 1, 0)
+        .saw("store", Observation::Restored(restored))
+        .grants("b", 1, 10, 120)
+        .passes(LockDelay);
+}
+
+#[test]
+fn without_a_delay_or_a_store_nothing_is_claimed() {
+    tale()
+        .grants("a", 1, 1, 0)
+        .grants("b", 1, 2, 100)
+        .claims_nothing(LockDelay, "no lock-delay in the header");
+    closed()
+        .acquires("a", 1)
+        .claims_nothing(LockDelay, "no granted events");
+}

@@ -1,0 +1,102 @@
+//! Checks against exhaustive searches, on random small histories, valid and invalid.
+//!
+//! `PROPTEST_CASES` sets how many of each.
+
+use std::cell::Cell;
+
+use deposed_checkers::history::*;
+use deposed_checkers::verdict::Verdict;
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
+
+mod register_linearizable;
+
+/// How many histories were valid, and how many not.
+#[derive(Default)]
+struct Shares {
+    valid: Cell<u32>,
+    violated: Cell<u32>,
+}
+
+impl Shares {
+    /// The check must say what the search found.
+    fn compare(&self, found: &Verdict, explained: bool, events: &[Event]) -> TestCaseResult {
+        let (share, agree) = match explained {
+            true => (&self.valid, *found == Verdict::Valid),
+            false => (&self.violated, found.is_violated()),
+        };
+        share.set(share.get() + 1);
+        if agree {
+            return Ok(());
+        }
+        let lines: Vec<String> = events
+            .iter()
+            .map(deposed_checkers::writer::event_line)
+            .collect();
+        Err(TestCaseError::fail(format!(
+            "an order is {}, and the check says {found:?}:\n{}",
+            if explained { "there" } else { "not there" },
+            lines.join("\n")
+        )))
+    }
+}
+
+/// Runs a property on many cases; of those that it compared each kind has a fair share.
+fn compare_many<S: Strategy>(cases: S, property: impl Fn(S::Value, &Shares) -> TestCaseResult) {
+    let mut config = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = if cfg!(debug_assertions) {
+            6_000
+        } else {
+            60_000
+        };
+    }
+    let shares = Shares::default();
+    let ran = TestRunner::new(config).run(&cases, |case| property(case, &shares));
+    ran.unwrap_or_else(|error| panic!("{error}"));
+    let (valid, violated) = (shares.valid.get(), shares.violated.get());
+    println!("{valid} valid, {violated} violated");
+    let fair = (valid + violated) / 5;
+    assert!(valid >= fair, "only {valid} of {violated} were valid");
+    assert!(
+        violated >= fair,
+        "only {violated} were violated, {valid} valid"
+    );
+}
+
+/// Lines of a history, numbered as they come.
+#[derive(Default)]
+struct Lines(Vec<Event>);
+
+impl Lines {
+    fn put(&mut self, process: &str, kind: Kind, call: Option<u64>, body: Body) -> u64 {
+        let index = self.0.len() as u64;
+        self.0.push(Event {
+            index,
+            time: index,
+            process: process.into(),
+            kind,
+            call,
+            body,
+            error: None,
+        });
+        index
+    }
+
+    fn invoke(&mut self, process: &str, op: Op) -> u64 {
+        let call = self.0.len() as u64;
+        self.put(process, Kind::Invoke, Some(call), Body::Invoke(op))
+    }
+
+    fn complete(&mut self, call: u64, kind: Kind, answer: Answer) {
+        let invoke = &self.0[call as usize];
+        let Body::Invoke(op) = &invoke.body else {
+            panic!("event {call} is no invoke")
+        };
+        let (process, f) = (invoke.process.clone(), op.f());
+        self.put(&process, kind, Some(call), Body::Complete(f, answer));
+    }
+}
