@@ -319,8 +319,8 @@ impl QuorumCoordinator {
             What::Read { .. } if self.planted.has(Flaw::ReadsOneReplica) => 1,
             _ => majority(self.replicas),
         };
-        let open =
-            |vote: &Vote| matches!(vote, Vote::Waiting | Vote::Promised(_) | Vote::Repairing);
+        // Who has promised was heard; it waits for the others with the leader.
+        let open = |vote: &Vote| matches!(vote, Vote::Waiting | Vote::Repairing);
         if stand < needed && hand.votes.iter().any(open) {
             return None;
         }
