@@ -10,16 +10,13 @@ use deposed::{
     workload::Workload,
 };
 
-/// Half of the workloads' default: the other half is `deposed compare`'s.
-const SEEDS: u64 = 25;
-
 fn workload(name: &str) -> Workload {
     let mut all = deposed_workloads::all().into_iter();
     all.find(|workload| workload.name == name)
         .expect("it is listed")
 }
 
-/// Each arm's measures, by its name.
+/// Each arm's measures over the workload's default seeds, by its name.
 fn measured(workload: &Workload) -> BTreeMap<&'static str, Measures> {
     let system: Arc<dyn System> = Arc::new(Deposed);
     let measure = |arm: &Arm| {
@@ -33,7 +30,7 @@ fn measured(workload: &Workload) -> BTreeMap<&'static str, Measures> {
             progress: &|| (),
         };
         let mut measures = Measures::default();
-        let ran = campaign.run(&[(&workload, 0..=SEEDS - 1)], |run| {
+        let ran = campaign.run(&[(&workload, 0..=workload.seeds - 1)], |run| {
             measures.add(Measures::of(&run.outcome.history));
             ControlFlow::Continue(())
         });
