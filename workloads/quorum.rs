@@ -80,7 +80,10 @@ pub fn workload() -> Workload {
         ],
         catches: vec![
             (Flaw::MinorityAck, Check::StorageSafety),
+            (Flaw::MinorityAck, Check::RegisterLinearizable),
             (Flaw::CountsRefusals, Check::StorageSafety),
+            (Flaw::NoRecovery, Check::RegisterLinearizable),
+            (Flaw::ReadsOneReplica, Check::RegisterLinearizable),
         ],
         ..calm
     }
