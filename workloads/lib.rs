@@ -6,6 +6,8 @@
 //! `deposed run gc-pause`. A filter with a hyphen would match no test and look like
 //! a pass; `tests/names.rs` fails instead and says what to type.
 
+pub mod cases;
+
 use deposed::workload::Workload;
 
 macro_rules! workloads {

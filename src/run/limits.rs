@@ -291,7 +291,7 @@ mod tests {
         };
         assert_eq!(header.can_inject(&rate(1_000_000)), Ok(()));
         assert!(header.can_inject(&rate(0)).is_err());
-        let spoilt: [(Spoil, &str); 19] = [
+        let spoilt: [(Spoil, &str); 21] = [
             (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "ttl of"),
             (
                 |h| {

@@ -1,0 +1,100 @@
+//! What the protected storage takes and remembers.
+
+use deposed::prelude::*;
+
+use super::{Case, crashed, cut_off, on, stalled};
+
+const RENEWED: Moment = Moment::done(F::Renew);
+
+pub(super) fn cases() -> Vec<Case> {
+    // The leader stands still before a write for longer than its lease.
+    let zombie = || [on(RENEWED, 4, stalled(F::Write, 700))];
+    vec![
+        Case::of(
+            "resource-without-a-fence",
+            "a plain pause, and a resource that takes whatever comes",
+            &[
+                "etcd-io/etcd#10811",
+                "awslabs/amazon-dynamodb-lock-client#1",
+            ],
+        )
+        .under(zombie())
+        .planting(Flaw::AcceptsAnything, Check::StorageSafety),
+        Case::of(
+            "fence-that-does-nothing",
+            "the fencing command answers ok and does nothing",
+            &["hortonworks/ansible-hortonworks#45"],
+        )
+        .under(zombie())
+        // Its successor has fenced, and writes nothing yet.
+        .under([on(
+            Moment::done(F::Fence),
+            2,
+            Fault::Pause {
+                target: Target::Leader,
+                length: 450 * MS,
+            },
+        )])
+        .planting(Flaw::FenceIsANoOp, Check::StorageSafety),
+        Case::of(
+            "second-resource-unfenced",
+            "one resource knows the new epoch, the other does not",
+            &["apache/kafka pull 5101"],
+        )
+        .with(|workload| workload.traffic.keys = 3)
+        .under(zombie())
+        .planting(Flaw::TokenPerKey, Check::StorageSafety),
+        Case::of(
+            "cleaned-up-fence",
+            "the fence is a thing that cleaning up removes; the stale write then lands",
+            &["slatedb/slatedb#352, #1622", "apache/bookkeeper pull 4462"],
+        )
+        .with(|workload| workload.traffic.delete_one_in = 2)
+        .under(zombie())
+        .planting(Flaw::CleanupDropsFence, Check::StorageSafety),
+        Case::of(
+            "fence-forgotten-at-a-restart",
+            "storage comes back and knows nothing of the highest token",
+            &["apache/bookkeeper pull 4462"],
+        )
+        .under([
+            on(RENEWED, 4, stalled(F::Write, 700)),
+            on(Moment::done(F::Fence), 2, crashed(Target::Storage, 20)),
+        ])
+        .planting(Flaw::ForgetsHighest, Check::StorageSafety),
+        Case::of(
+            "unfenced-effects-from-two",
+            "the guarded work is outside and knows no token: with nothing to hold it back it is \
+             done by two",
+            &[
+                "kubernetes/kubernetes pull 71490",
+                "cilium/cilium pull 42920",
+            ],
+        )
+        .with(|workload| {
+            workload.cluster = Cluster::of(2).with_storage(StorageKind::Effects { keys: false });
+        })
+        .under(zombie())
+        .convicted_by(Check::ZombieWrite),
+        Case::of(
+            "owner-asked-elsewhere",
+            "who owns the lease is asked of one service, and the write goes to another",
+            &["vespa-engine/vespa pull 3340"],
+        )
+        .with(|workload| {
+            workload.cluster = Cluster::of(2).with_storage(StorageKind::CompareAndSwap);
+        })
+        .under(
+            [20, 24, 28, 32, 36, 40]
+                .map(|nth| on(Moment::invoking(F::Write), nth, stalled(F::Write, 295))),
+        )
+        .planting(Flaw::ComparesRemoteOwner, Check::ZombieWrite),
+        Case::of(
+            "no-fence-at-election",
+            "the new leader writes without having fenced",
+            &["PostHog/posthog pull 76100"],
+        )
+        .under([on(RENEWED, 4, cut_off(900))])
+        .planting(Flaw::NoBarrier, Check::ElectionBarrier),
+    ]
+}
