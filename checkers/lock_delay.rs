@@ -41,6 +41,8 @@ struct Term {
     expiry: Nanos,
     /// Expiry and lock-delay. Kept apart: where a clock began anew, the expiry may lie before its 0.
     free: Nanos,
+    /// A restart forgot it, and its holder had sent a release.
+    perhaps_released: bool,
     /// The event that began it.
     begun: u64,
     /// The event that `expiry` follows from.
@@ -140,7 +142,8 @@ impl LockDelay {
             if granted.clock < free && term.is_asked_again(granted) {
                 return;
             }
-            if (term.expiry..free).contains(&granted.clock) {
+            let inside = (term.expiry..free).contains(&granted.clock);
+            if inside && !term.perhaps_released {
                 self.found = Some(Evidence::new(
                     format!(
                         "{} was granted to {} at {} ns, inside the lock-delay: the lease of {} \
@@ -164,6 +167,7 @@ impl LockDelay {
             ttl: granted.ttl,
             expiry,
             free: expiry.saturating_add(self.delay),
+            perhaps_released: false,
             begun: event.index,
             shown: event.index,
         };
@@ -216,8 +220,11 @@ impl LockDelay {
             }
             let is_there = found(lease).is_some_and(|found| found.holder.is_some());
             let sent = releasing.get(lease);
-            is_there
-                || !sent.is_some_and(|sent| sent.iter().any(|(who, token)| term.is_of(who, *token)))
+            let sent =
+                sent.is_some_and(|sent| sent.iter().any(|(who, token)| term.is_of(who, *token)));
+            // It is kept: its own request answered again would not begin a new term.
+            term.perhaps_released |= !is_there && sent;
+            true
         });
         for (lease, found) in &recovered.leases {
             self.recovered(event, lease, found, recovered.clock);
@@ -233,6 +240,7 @@ impl LockDelay {
             if term.is_of(holder, Some(found.counter)) {
                 let ttl = found.ttl.unwrap_or(term.ttl);
                 term.extend(clock.saturating_add(ttl), self.delay, event.index);
+                term.perhaps_released = false;
                 return;
             }
             if term.token > Some(found.counter) {
@@ -248,6 +256,7 @@ impl LockDelay {
             ttl,
             expiry,
             free: expiry.saturating_add(self.delay),
+            perhaps_released: false,
             begun: event.index,
             shown: event.index,
         };
