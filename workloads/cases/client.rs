@@ -134,13 +134,17 @@ pub(super) fn cases() -> Vec<Case> {
                 "etcd Election.Campaign, no look at its own key after the wait",
             ],
         )
-        .with(|workload| workload.traffic.resign_every = Some(400 * MS))
-        .under([300, 1100, 1900].map(|after| {
-            at(
-                after,
-                Fault::PartitionOneway {
-                    from: Target::Store,
-                    to: Target::Follower,
+        .with(|workload| {
+            workload.traffic.resign_every = Some(300 * MS);
+            // Time between the grant and its arrival, for the pause to fall into.
+            (workload.network.min_latency, workload.network.max_latency) = (5 * MS, 15 * MS);
+        })
+        .under([1, 2, 3, 4, 5, 6].map(|nth| {
+            on(
+                Moment::done(F::Release),
+                nth,
+                Fault::Pause {
+                    target: Target::Follower,
                     length: 420 * MS,
                 },
             )

@@ -103,7 +103,12 @@ fn at(ms: Nanos, fault: Fault) -> Injection {
 
 /// On the nth of a kind of event.
 fn on(moment: Moment, nth: u32, fault: Fault) -> Injection {
-    let plus = 0;
+    soon(moment, nth, 0, fault)
+}
+
+/// So many ms after the nth of a kind of event.
+fn soon(moment: Moment, nth: u32, ms: Nanos, fault: Fault) -> Injection {
+    let plus = ms * MS;
     Injection {
         when: Trigger::On { moment, nth, plus },
         fault,

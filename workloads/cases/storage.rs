@@ -2,9 +2,10 @@
 
 use deposed::prelude::*;
 
-use super::{Case, crashed, cut_off, on, stalled};
+use super::{Case, crashed, cut_off, late, on, soon, stalled};
 
 const RENEWED: Moment = Moment::done(F::Renew);
+const WRITING: Moment = Moment::invoking(F::Write);
 
 pub(super) fn cases() -> Vec<Case> {
     // The leader stands still before a write for longer than its lease.
@@ -84,10 +85,10 @@ pub(super) fn cases() -> Vec<Case> {
         .with(|workload| {
             workload.cluster = Cluster::of(2).with_storage(StorageKind::CompareAndSwap);
         })
-        .under(
-            [20, 24, 28, 32, 36, 40]
-                .map(|nth| on(Moment::invoking(F::Write), nth, stalled(F::Write, 295))),
-        )
+        .under([
+            on(WRITING, 8, late("write", 1, 700)),
+            soon(WRITING, 8, 20, cut_off(900)),
+        ])
         .planting(Flaw::ComparesRemoteOwner, Check::ZombieWrite),
         Case::of(
             "no-fence-at-election",
