@@ -224,7 +224,9 @@ impl<'a> Draw<'a> {
             }
             Fault::IoError { count, .. } => *count = frames,
             Fault::SlowSync { by, length, .. } => {
-                *by = self.rng.random_range(TICK..=(self.lease.ttl / 3).max(2 * TICK));
+                *by = self
+                    .rng
+                    .random_range(TICK..=(self.lease.ttl / 3).max(2 * TICK));
                 *length = drawn;
             }
             Fault::Backup { .. } => {}

@@ -83,7 +83,12 @@ impl Engine {
             create(folder)?;
         }
         let path = folder.path(FILE);
-        let db = database(folder, FILE)?;
+        let file = folder.open(FILE)?;
+        // redb would take it for a new one.
+        if file.len()? == 0 {
+            return Err(rotten(&path, "it is empty"));
+        }
+        let db = database(file, &path)?;
         let (records, sum) = read(&db, &path)?;
         Ok((Self { db, sum, path }, records))
     }
@@ -130,38 +135,41 @@ fn create(folder: &impl Folder) -> io::Result<()> {
         folder.remove(UNFINISHED)?;
         folder.sync()?;
     }
-    let made = database(folder, UNFINISHED)?;
-    made.close()
-        .map_err(|error| told(&folder.path(UNFINISHED), error.into()))?;
+    let path = folder.path(UNFINISHED);
+    let file = folder.open(UNFINISHED)?;
+    let mut made = Engine {
+        db: database(file, &path)?,
+        sum: Sum::default(),
+        path,
+    };
+    // A file that was made has its sum in it: one that has none is not whole.
+    made.commit(&Batch::new(), Sync::Now)?;
+    made.db
+        .close()
+        .map_err(|error| told(&made.path, error.into()))?;
     folder.rename(UNFINISHED, FILE)?;
     folder.sync()
 }
 
-fn database(folder: &impl Folder, name: &str) -> io::Result<Database> {
-    let file = folder.open(name)?;
+fn database(file: impl StorageBackend, path: &str) -> io::Result<Database> {
     let opened = Builder::new()
         .set_cache_size(CACHE)
         // Where a plain opening may panic on what it finds, this one reports it.
         .set_check_integrity_on_open(true)
         .create_with_backend(file);
     opened.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => {
-            let path = folder.path(name);
-            io::Error::other(format!("the durable file '{path}' is open in another process"))
-        }
-        error => told(&folder.path(name), error.into()),
+        DatabaseError::DatabaseAlreadyOpen => io::Error::other(format!(
+            "the durable file '{path}' is open in another process"
+        )),
+        error => told(path, error.into()),
     })
 }
 
 fn read(db: &Database, path: &str) -> io::Result<(Records, Sum)> {
     let told = |error: redb::Error| told(path, error);
     let transaction = db.begin_read().map_err(|error| told(error.into()))?;
-    let table = match transaction.open_table(TABLE) {
-        Ok(table) => table,
-        // Made, and nothing was ever committed.
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Default::default()),
-        Err(error) => return Err(told(error.into())),
-    };
+    let table = transaction.open_table(TABLE);
+    let table = table.map_err(|error| told(error.into()))?;
     let (mut records, mut sum) = (Records::new(), Sum::default());
     let mut summed = None;
     for entry in table.iter().map_err(|error| told(error.into()))? {
@@ -171,13 +179,20 @@ fn read(db: &Database, path: &str) -> io::Result<(Records, Sum)> {
             summed = Some(value.to_vec());
             continue;
         }
-        let record = unsealed(name, value)
-            .ok_or_else(|| rotten(path, format!("the checksum of its record '{name}' is wrong")))?;
+        let record = unsealed(name, value).ok_or_else(|| {
+            rotten(
+                path,
+                format!("the checksum of its record '{name}' is wrong"),
+            )
+        })?;
         sum.add(value);
         records.insert(name.to_owned(), record.to_vec());
     }
     if summed.as_deref() != Some(&sum.bytes()) {
-        return Err(rotten(path, "records are missing from it, or stale".to_owned()));
+        return Err(rotten(
+            path,
+            "records are missing from it, or stale".to_owned(),
+        ));
     }
     Ok((records, sum))
 }
@@ -202,7 +217,10 @@ impl Sum {
 
     /// With a checksum of its own, since nothing sums up the sum.
     fn bytes(self) -> Vec<u8> {
-        sealed(SUM, &[self.count.to_le_bytes(), self.seals.to_le_bytes()].concat())
+        sealed(
+            SUM,
+            &[self.count.to_le_bytes(), self.seals.to_le_bytes()].concat(),
+        )
     }
 }
 
@@ -233,11 +251,13 @@ fn seal(name: &str, record: &[u8]) -> u32 {
 
 /// An error of the engine as one of the disk.
 fn told(path: &str, error: redb::Error) -> io::Error {
+    let damaged = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
     match error {
-        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => error,
-        // It is no redb file at all, or it is not whole.
-        redb::Error::Io(error) => rotten(path, error),
-        error @ (redb::Error::Corrupted(_)
+        redb::Error::Io(error) if !damaged.contains(&error.kind()) => error,
+        error @ (redb::Error::Io(_)
+        | redb::Error::Corrupted(_)
+        | redb::Error::UpgradeRequired(_)
+        | redb::Error::TableDoesNotExist(_)
         | redb::Error::TableTypeMismatch { .. }
         | redb::Error::TypeDefinitionChanged { .. }
         | redb::Error::TableIsMultimap(_)) => rotten(path, error),

@@ -36,10 +36,7 @@ pub trait Service {
 /// time that this node ever does. When the disk fails, all connections are closed and
 /// the service is recovered anew: nobody is answered from a memory that is ahead of
 /// its disk.
-pub async fn serve<S: Service + 'static>(
-    node: Node,
-    recover: impl AsyncFn(bool) -> io::Result<S>,
-) {
+pub async fn serve<S: Service + 'static>(node: Node, recover: impl AsyncFn(bool) -> io::Result<S>) {
     let Some(mut service) = take_up(&node, &recover, node.boots() == 1).await else {
         return;
     };

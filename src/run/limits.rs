@@ -176,9 +176,7 @@ impl Header {
 
     fn can_fail_disks(&self, fault: &Fault) -> Result<(), String> {
         let name = fault.name();
-        let client = |target: &Target| {
-            !matches!(target, Target::Store | Target::Storage)
-        };
+        let client = |target: &Target| !matches!(target, Target::Store | Target::Storage);
         if let Some(target) = fault.targets().into_iter().find(client) {
             return Err(format!(
                 "a {name} needs a server's disk, and its target {target:?} is none: take the \
