@@ -111,7 +111,6 @@ fn figures<K: Keeper + 'static>() -> Figures {
     let figures = figures.take();
     println!("{}: {figures:?}", std::any::type_name::<K>());
     assert_eq!(figures.cuts, 1200);
-    assert!(figures.acknowledged > 100);
     figures
 }
 
@@ -141,6 +140,7 @@ fn the_engine_loses_nothing() {
     let figures = figures::<Kept>();
     let wrong = (figures.lost, figures.torn, figures.refused);
     assert_eq!(wrong, (0, 0, 0));
+    assert!(figures.acknowledged > 1000, "{figures:?}");
 }
 
 /// A folder whose files are never synced.
@@ -262,7 +262,8 @@ impl Keeper for WithoutRename {
 #[test]
 fn without_a_rename_a_file_that_was_cut_short_cannot_be_opened() {
     let figures = figures::<WithoutRename>();
-    assert!(figures.refused > 0, "{figures:?}");
+    // Once and for all: it is never made again.
+    assert!(figures.refused > 100, "{figures:?}");
     assert_eq!((figures.lost, figures.torn), (0, 0), "{figures:?}");
 }
 
