@@ -130,7 +130,7 @@ impl Engine {
 
 /// Makes the file under another name first, so that one that was cut short is never
 /// taken for the real one.
-fn create(folder: &impl Folder) -> io::Result<()> {
+pub(super) fn create(folder: &impl Folder) -> io::Result<()> {
     if folder.exists(UNFINISHED)? {
         folder.remove(UNFINISHED)?;
         folder.sync()?;
