@@ -2,7 +2,8 @@
 //! seed before a run starts and stands in the history's header, where it can be
 //! read, edited and replayed.
 //!
-//! A new fault is a variant of [`Fault`] here and an arm in `world/inject.rs`.
+//! A new fault is a variant of [`Fault`] here and an arm in `world/inject.rs`, or, for
+//! one of a disk, in `world/disks.rs`.
 
 pub(crate) mod reading;
 

@@ -40,8 +40,8 @@
 //! # Where to add
 //!
 //! - a workload: one file in `workloads/` and one line in its list;
-//! - a fault: a variant of [`fault::Fault`], an arm in `world/inject.rs`, a
-//!   constructor in [`nemesis`];
+//! - a fault: a variant of [`fault::Fault`], an arm in `world/inject.rs` (of a disk, in
+//!   `world/disks.rs`), a constructor in [`nemesis`];
 //! - a planted flaw: an entry in [`flaw`], the line that differs, a workload that
 //!   catches it;
 //! - a check: a file in `checkers/` and a line in its list;

@@ -8,7 +8,7 @@ use deposed::{
         history::{Body, Event, Name, Observation},
         verdict::{Evidence, Verdict},
     },
-    disk::Disk,
+    disk::{Batch, Disk, Records},
     fault::{Injection, Trigger},
     net::LocalFuture,
     node::Node,
@@ -44,8 +44,14 @@ fn header() -> Header {
 }
 
 fn outcome(system: impl System + 'static) -> Outcome {
+    outcome_on(DiskKind::Memory, system)
+}
+
+fn outcome_on(disk: DiskKind, system: impl System + 'static) -> Outcome {
     let system: Arc<dyn System> = Arc::new(system);
-    let outcome = run(&header(), &system).expect("the header can be run");
+    let mut header = header();
+    header.cluster.disk = disk;
+    let outcome = run(&header, &system).expect("the header can be run");
     assert_eq!(outcome.defects, [""; 0]);
     outcome
 }
@@ -64,7 +70,12 @@ fn raise(tokens: &mut BTreeMap<Name, u64>, lease: &Name, token: u64) {
 
 #[test]
 fn servers_come_back_with_all_they_had_answered() {
-    let outcome = outcome(Deposed);
+    for disk in [DiskKind::Memory, DiskKind::Simulated] {
+        come_back_with_all_they_had_answered(&outcome_on(disk, Deposed));
+    }
+}
+
+fn come_back_with_all_they_had_answered(outcome: &Outcome) {
     assert!(outcome.verdicts.violated().next().is_none());
     let (mut granted, mut taken) = (BTreeMap::new(), BTreeMap::new());
     let (mut stores, mut storages) = (0, 0);
@@ -96,12 +107,12 @@ fn servers_come_back_with_all_they_had_answered() {
 struct Forgets;
 
 impl Disk for Forgets {
-    fn commit<'a>(&'a self, _: &'a str, _: Vec<u8>) -> LocalFuture<'a, io::Result<()>> {
+    fn commit(&self, _: Batch) -> LocalFuture<'_, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn records(&self) -> LocalFuture<'_, io::Result<BTreeMap<String, Vec<u8>>>> {
-        Box::pin(std::future::ready(Ok(BTreeMap::new())))
+    fn records(&self) -> LocalFuture<'_, io::Result<Records>> {
+        Box::pin(std::future::ready(Ok(Records::new())))
     }
 }
 

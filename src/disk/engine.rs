@@ -83,7 +83,12 @@ impl Engine {
             create(folder)?;
         }
         let path = folder.path(FILE);
-        let db = database(folder, FILE)?;
+        let file = folder.open(FILE)?;
+        // redb would take it for a new one.
+        if file.len()? == 0 {
+            return Err(rotten(&path, "it is empty"));
+        }
+        let db = database(file, &path)?;
         let (records, sum) = read(&db, &path)?;
         Ok((Self { db, sum, path }, records))
     }
@@ -125,45 +130,46 @@ impl Engine {
 
 /// Makes the file under another name first, so that one that was cut short is never
 /// taken for the real one.
-fn create(folder: &impl Folder) -> io::Result<()> {
+pub(super) fn create(folder: &impl Folder) -> io::Result<()> {
     if folder.exists(UNFINISHED)? {
         folder.remove(UNFINISHED)?;
         folder.sync()?;
     }
-    let made = database(folder, UNFINISHED)?;
-    made.close()
-        .map_err(|error| told(&folder.path(UNFINISHED), error.into()))?;
+    let path = folder.path(UNFINISHED);
+    let file = folder.open(UNFINISHED)?;
+    let mut made = Engine {
+        db: database(file, &path)?,
+        sum: Sum::default(),
+        path,
+    };
+    // A file that was made has its sum in it: one that has none is not whole.
+    made.commit(&Batch::new(), Sync::Now)?;
+    made.db
+        .close()
+        .map_err(|error| told(&made.path, error.into()))?;
     folder.rename(UNFINISHED, FILE)?;
     folder.sync()
 }
 
-fn database(folder: &impl Folder, name: &str) -> io::Result<Database> {
-    let file = folder.open(name)?;
+fn database(file: impl StorageBackend, path: &str) -> io::Result<Database> {
     let opened = Builder::new()
         .set_cache_size(CACHE)
         // Where a plain opening may panic on what it finds, this one reports it.
         .set_check_integrity_on_open(true)
         .create_with_backend(file);
     opened.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => {
-            let path = folder.path(name);
-            io::Error::other(format!(
-                "the durable file '{path}' is open in another process"
-            ))
-        }
-        error => told(&folder.path(name), error.into()),
+        DatabaseError::DatabaseAlreadyOpen => io::Error::other(format!(
+            "the durable file '{path}' is open in another process"
+        )),
+        error => told(path, error.into()),
     })
 }
 
 fn read(db: &Database, path: &str) -> io::Result<(Records, Sum)> {
     let told = |error: redb::Error| told(path, error);
     let transaction = db.begin_read().map_err(|error| told(error.into()))?;
-    let table = match transaction.open_table(TABLE) {
-        Ok(table) => table,
-        // Made, and nothing was ever committed.
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Default::default()),
-        Err(error) => return Err(told(error.into())),
-    };
+    let table = transaction.open_table(TABLE);
+    let table = table.map_err(|error| told(error.into()))?;
     let (mut records, mut sum) = (Records::new(), Sum::default());
     let mut summed = None;
     for entry in table.iter().map_err(|error| told(error.into()))? {
@@ -245,11 +251,13 @@ fn seal(name: &str, record: &[u8]) -> u32 {
 
 /// An error of the engine as one of the disk.
 fn told(path: &str, error: redb::Error) -> io::Error {
+    let damaged = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
     match error {
-        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => error,
-        // It is no redb file at all, or it is not whole.
-        redb::Error::Io(error) => rotten(path, error),
-        error @ (redb::Error::Corrupted(_)
+        redb::Error::Io(error) if !damaged.contains(&error.kind()) => error,
+        error @ (redb::Error::Io(_)
+        | redb::Error::Corrupted(_)
+        | redb::Error::UpgradeRequired(_)
+        | redb::Error::TableDoesNotExist(_)
         | redb::Error::TableTypeMismatch { .. }
         | redb::Error::TypeDefinitionChanged { .. }
         | redb::Error::TableIsMultimap(_)) => rotten(path, error),

@@ -6,8 +6,11 @@
 //! which misses what a missing checksum lets through). A failed sync does the same at
 //! once: what could not be written is dropped and never tried again.
 
+mod folder;
+
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     io,
     os::unix::fs::FileExt,
     sync::{
@@ -19,17 +22,17 @@ use std::{
 use deposed_checkers::history::{Nanos, Token};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use redb::StorageBackend;
 use tokio::sync::Notify;
-use turmoil::fs::shim::std::fs::{self as turmoil_fs, File, OpenOptions};
+use turmoil::fs::shim::std::fs::{self as turmoil_fs, OpenOptions};
 
 use super::{
     Batch, Disk, RESTORED, Records, Restored,
-    engine::{Engine, FILE, Folder, Missing, Sync},
+    engine::{Engine, FILE, Missing, Sync},
     put_json,
     unsynced::{Change, Unsynced},
 };
 use crate::{clock::Clock, net::LocalFuture};
+use folder::SimFolder;
 
 /// The disk of one simulated machine, across its boots, as the world handles it.
 #[derive(Clone, Debug)]
@@ -46,7 +49,7 @@ struct Machine {
 struct State {
     rng: ChaCha8Rng,
     /// By file: what is written and not synced.
-    unsynced: std::collections::BTreeMap<String, Unsynced>,
+    unsynced: BTreeMap<String, Unsynced>,
     /// Whether the machine has power, and its process may use the disk.
     on: bool,
     /// What the engine that is open may do ends with this.
@@ -316,21 +319,13 @@ struct Boot {
 
 impl Boot {
     fn open(&self) -> io::Result<Records> {
-        let (handle, missing) = {
-            let mut state = self.machine.state();
-            // Whatever the old engine still wants to do is not done.
-            state.handle.store(false, Relaxed);
-            state.handle = Arc::new(AtomicBool::new(true));
-            let missing = match state.made {
-                true => Missing::Refuse,
-                false => Missing::Create,
-            };
-            (state.handle.clone(), missing)
-        };
+        let folder = SimFolder::take_over(&self.machine)?;
         drop(self.engine.take());
-        self.machine.state().settle()?;
-        let machine = self.machine.clone();
-        let (mut engine, mut records) = Engine::open(&SimFolder { machine, handle }, missing)?;
+        let missing = match self.machine.state().made {
+            true => Missing::Refuse,
+            false => Missing::Create,
+        };
+        let (mut engine, mut records) = Engine::open(&folder, missing)?;
         let restoring = self.machine.state().restoring;
         if let Some(floor) = restoring {
             let mut batch = Batch::new();
@@ -413,165 +408,5 @@ fn path(name: &str) -> String {
     format!("/{name}")
 }
 
-/// The machine's folder, as one engine has it.
-struct SimFolder {
-    machine: Arc<Machine>,
-    handle: Arc<AtomicBool>,
-}
-
-impl SimFolder {
-    fn pass(&self, operation: &'static str) -> io::Result<MutexGuard<'_, State>> {
-        let mut state = self.machine.state();
-        state.pass(&self.handle, operation)?;
-        Ok(state)
-    }
-}
-
-impl Folder for SimFolder {
-    type File = SimFile;
-
-    fn exists(&self, name: &str) -> io::Result<bool> {
-        let _state = self.pass("look")?;
-        Ok(turmoil_fs::exists(path(name)))
-    }
-
-    fn open(&self, name: &str) -> io::Result<SimFile> {
-        let new = !turmoil_fs::exists(path(name));
-        let state = self.pass(if new { "create" } else { "open" })?;
-        let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(true)
-            .create(new)
-            .open(path(name))?;
-        drop(state);
-        Ok(SimFile {
-            machine: self.machine.clone(),
-            handle: self.handle.clone(),
-            name: name.to_owned(),
-            file,
-        })
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        let mut state = self.pass("remove")?;
-        state.unsynced.remove(name);
-        turmoil_fs::remove_file(path(name))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut state = self.pass("rename")?;
-        if let Some(unsynced) = state.unsynced.remove(from) {
-            state.unsynced.insert(to.to_owned(), unsynced);
-        }
-        turmoil_fs::rename(path(from), path(to))
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        let _state = self.pass("sync-folder")?;
-        turmoil_fs::sync_dir("/")
-    }
-
-    fn path(&self, name: &str) -> String {
-        path(name)
-    }
-}
-
-/// One file, as one engine has it.
-#[derive(Debug)]
-struct SimFile {
-    machine: Arc<Machine>,
-    handle: Arc<AtomicBool>,
-    name: String,
-    file: File,
-}
-
-impl SimFile {
-    fn pass(&self, operation: &'static str) -> Result<MutexGuard<'_, State>, io::Error> {
-        let mut state = self.machine.state();
-        state.pass(&self.handle, operation)?;
-        Ok(state)
-    }
-
-    fn length(&self, state: &State) -> io::Result<u64> {
-        let synced = self.file.metadata()?.len();
-        let unsynced = state.unsynced.get(&self.name);
-        Ok(unsynced.map_or(synced, |unsynced| unsynced.len(synced)))
-    }
-
-    /// A change to the file; one that is cut short or fails may have come through in part.
-    fn change(&self, operation: &'static str, change: Change) -> io::Result<()> {
-        let mut state = self.machine.state();
-        let passed = state.pass(&self.handle, operation);
-        let State { rng, unsynced, .. } = &mut *state;
-        let unsynced = unsynced.entry(self.name.clone()).or_default();
-        match passed {
-            Ok(()) => unsynced.push(change),
-            Err(Stop::Off) => return Err(Stop::Off.into()),
-            Err(Stop::Cut) => {
-                unsynced.push(change);
-                return Err(Stop::Cut.into());
-            }
-            Err(Stop::Failed(error)) => {
-                let mut partly = Unsynced::default();
-                partly.push(change);
-                for survivor in partly.survivors(rng) {
-                    unsynced.push(survivor);
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl StorageBackend for SimFile {
-    fn len(&self) -> io::Result<u64> {
-        let state = self.pass("length")?;
-        self.length(&state)
-    }
-
-    fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.pass("read")?;
-        if at + out.len() as u64 > self.length(&state)? {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let mut read = 0;
-        while read < out.len() {
-            match self.file.read_at(&mut out[read..], at + read as u64)? {
-                // Beyond what was synced of it.
-                0 => break,
-                more => read += more,
-            }
-        }
-        out[read..].fill(0);
-        if let Some(unsynced) = state.unsynced.get(&self.name) {
-            unsynced.overlay(at, out);
-        }
-        Ok(())
-    }
-
-    fn set_len(&self, length: u64) -> io::Result<()> {
-        self.change("set-length", Change::Length(length))
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.machine.state();
-        let passed = state.pass(&self.handle, "sync");
-        if matches!(passed, Err(Stop::Off | Stop::Cut)) {
-            return passed.map_err(io::Error::from);
-        }
-        let mut unsynced = state.unsynced.remove(&self.name).unwrap_or_default();
-        let changes = match &passed {
-            Ok(()) => unsynced.all(),
-            Err(_) => unsynced.survivors(&mut state.rng),
-        };
-        state.sync(&self.name, changes)?;
-        passed.map_err(io::Error::from)
-    }
-
-    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let bytes = bytes.to_vec();
-        self.change("write", Change::Write { at, bytes })
-    }
-}
+#[cfg(test)]
+mod tests;

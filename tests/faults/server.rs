@@ -58,7 +58,8 @@ impl System for Applied {
     }
 
     fn storage(&self, node: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(serve(node, self.clone()))
+        let applied = self.clone();
+        Box::pin(serve(node, async move |_| Ok(applied.clone())))
     }
 
     fn client(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {

@@ -4,13 +4,21 @@
 mod bad_frames;
 mod failover;
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use deposed::{
     checkers::history::{Event, Name},
     clock::BootClock,
     cluster::Cluster,
-    disk::MemoryDisk,
+    disk::{Disk, FileDisk, MemoryDisk},
     lease::LeaseConfig,
     net::{
         LocalFuture,
@@ -65,7 +73,7 @@ impl Loopback {
                 boots: 1,
                 clock: clock.clone(),
                 net: Rc::new(net),
-                disk: Rc::new(MemoryDisk::default()),
+                disk: disk_of(&name)?,
                 rng: stream(header.seed, &name, 1),
                 recorder: recorder.clone(),
                 gate: gate.clone(),
@@ -115,6 +123,18 @@ impl Loopback {
             .await
             .unwrap_or_else(|_| panic!("{what}: not within {PATIENCE:?}"))
     }
+}
+
+/// Servers keep their state in files of their own, as in service.
+fn disk_of(name: &Name) -> std::io::Result<Rc<dyn Disk>> {
+    static FOLDERS: AtomicU64 = AtomicU64::new(0);
+    if ![Cluster::STORE, Cluster::STORAGE].contains(&name.as_str()) {
+        return Ok(Rc::new(MemoryDisk::default()));
+    }
+    let nth = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("loopback-{}-{nth}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    Ok(Rc::new(FileDisk::create(folder)?))
 }
 
 fn boot(node: Node, setup: Setup, name: &Name) -> LocalFuture<'static, ()> {

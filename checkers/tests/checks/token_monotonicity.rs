@@ -232,3 +232,22 @@ fn without_tokens_nothing_is_claimed() {
         .fences("a", 1)
         .claims_nothing(TokenMonotonicity, "nobody is granted");
 }
+
+/// The store went down between making the grant durable and recording it: what it
+/// finds shows the grant, to the holder that it finds and to nobody else.
+#[test]
+fn a_grant_that_was_durable_and_not_recorded_is_one() {
+    let back = tale()
+        .grants("a", 1, 4, 0)
+        .recovers(5, Some("b"), 200)
+        .at(210);
+    back.clone().fences("b", 5).passes(TokenMonotonicity);
+    back.clone()
+        .fences("a", 5)
+        .convicts(TokenMonotonicity, "never granted", &[2]);
+    // A holder that was found before its process came back anew is not that process.
+    back.nemesis("crash", json!({"node": "b"}))
+        .recovers(5, Some("b"), 300)
+        .fences("b", 5)
+        .convicts(TokenMonotonicity, "never granted", &[4]);
+}
