@@ -239,14 +239,17 @@ impl LeaseLinearizable {
         };
         let before = std::mem::replace(last, clock);
         if clock < before {
-            self.leases
-                .retain(|(name, _), owned| name != store || owned.in_force(before));
+            // That one was released outlives every clock.
+            self.leases.retain(|(name, _), owned| {
+                name != store || owned.released || owned.in_force(before)
+            });
             let of_store = self
                 .leases
                 .iter_mut()
                 .filter(|((name, _), _)| name == store);
             for (_, owned) in of_store {
-                owned.expiry = clock.saturating_add(owned.expiry - before);
+                let left = owned.expiry.saturating_sub(before);
+                owned.expiry = clock.saturating_add(left);
             }
         }
         clock < before

@@ -145,10 +145,11 @@ impl Terms {
         if newest.0 < op.request {
             *newest = (op.request, sent);
         }
+        // Who does not number its requests may ask for a new term.
         let granted = lease
             .terms
             .iter()
-            .find(|term| term.holder == op.holder && term.request == op.request);
+            .find(|term| term.holder == op.holder && term.request == op.request && op.request != 0);
         if let Some(term) = granted {
             self.again.insert(event.index, term.clone());
         }
@@ -178,10 +179,11 @@ impl Terms {
         if request != op.request || op.ttl == 0 {
             return None;
         }
-        let known = lease
-            .terms
-            .iter()
-            .any(|term| term.holder == op.holder && term.request == request);
+        // Answered again: with another token it is another grant.
+        let differs = |other: Option<Token>| other.zip(token).is_some_and(|(a, b)| a != b);
+        let known = lease.terms.iter().any(|term| {
+            term.holder == op.holder && term.request == request && !differs(term.token)
+        });
         if known {
             return None;
         }

@@ -320,7 +320,8 @@ impl ZombieWrite {
             {
                 marks.add(grant, event.index);
             }
-            if abandoned {
+            // On replicas the others' copies are still under way.
+            if abandoned && !self.replicas {
                 pending.retain(|pending| pending.invoke != invoke);
                 if pending.is_empty() {
                     self.pending.remove(landing);

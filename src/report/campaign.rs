@@ -1,5 +1,5 @@
 //! A campaign as it goes: the first failures of each workload in full, then a line
-//! per workload.
+//! per workload; at the end, why checks claimed nothing in whole workloads.
 
 use std::{
     io::{self, Write},
@@ -10,7 +10,7 @@ use super::{
     Halt,
     failure::{Exhibits, Failure},
     shelf::Shelf,
-    tally::Tally,
+    tally::{Tally, unclaimed},
 };
 use crate::{
     campaign::{Campaign, Plan, Run},
@@ -66,6 +66,7 @@ pub fn tell<'w>(
     if let Some(last) = tallies.last() {
         out.write_all(last.text(width).as_bytes())?;
     }
+    out.write_all(unclaimed(&tallies).as_bytes())?;
     Ok(tallies)
 }
 

@@ -30,6 +30,8 @@ pub struct Tally<'w> {
 struct Verdicted {
     violated: u64,
     not_claimed: (u64, String),
+    /// Another seed gave another reason: it is not the workload's.
+    reasons_differ: bool,
     unknown: (u64, String),
 }
 
@@ -80,6 +82,10 @@ impl<'w> Tally<'w> {
         self.defective += u64::from(!outcome.defects.is_empty());
         for (check, verdict) in &outcome.verdicts.0 {
             let verdicted = self.checks.entry(*check).or_default();
+            if let Verdict::NotClaimed(why) = verdict {
+                let (times, first) = &verdicted.not_claimed;
+                verdicted.reasons_differ |= *times > 0 && first != why;
+            }
             let (times, why) = match verdict {
                 Verdict::Valid => continue,
                 Verdict::Violated(_) => {
@@ -119,7 +125,15 @@ impl<'w> Tally<'w> {
         }
     }
 
-    /// The result line, and below it what it cannot say. Names are as wide as `width`.
+    /// Why a check claimed nothing in any seed, where that is the workload's doing and
+    /// not a run's: every seed gave the same reason.
+    fn unclaimed<'v>(&self, verdicted: &'v Verdicted) -> Option<&'v str> {
+        let (times, why) = &verdicted.not_claimed;
+        (*times == self.seeds && !verdicted.reasons_differ).then_some(why)
+    }
+
+    /// The result line, and below it what it cannot say but [`unclaimed`] does. Names are
+    /// as wide as `width`.
     pub fn text(&self, width: usize) -> String {
         let name = self.workload.name;
         let word = match self.standing() {
@@ -138,8 +152,9 @@ impl<'w> Tally<'w> {
                 ("not claimed", &verdicted.not_claimed),
                 ("unknown", &verdicted.unknown),
             ];
+            let at_the_end = self.unclaimed(verdicted).is_some();
             for (word, (times, why)) in named {
-                if *times > 0 {
+                if *times > 0 && !at_the_end {
                     add(format!(
                         "{check} {word} in {}: {why}",
                         counted(*times, "seed")
@@ -172,12 +187,19 @@ impl<'w> Tally<'w> {
         } = self.counts;
         let all = |check: &&Verdicted| check.not_claimed.0 == 0 && check.unknown.0 == 0;
         let ok = self.checks.values().filter(all).count() as u64;
+        let unclaimed = self.checks.iter();
+        let unclaimed = unclaimed.filter(|(_, check)| self.unclaimed(check).is_some());
+        let unclaimed: Vec<_> = unclaimed.map(|(check, _)| check.name()).collect();
+        let unclaimed = match unclaimed.is_empty() {
+            true => String::new(),
+            false => format!(", {} not claimed", unclaimed.join(", ")),
+        };
         [
             format!("{:>10}", counted(self.seeds, "seed")),
             format!("{:>20}", counted(leader_changes, "leader change")),
             format!("{:>26}", counted(writes, "acknowledged write")),
             format!("{:>16}", counted(events, "event")),
-            format!("{:>11} ok", counted(ok, "check")),
+            format!("{:>11} ok{unclaimed}", counted(ok, "check")),
         ]
         .join(" ")
     }
@@ -199,6 +221,32 @@ impl<'w> Tally<'w> {
         let seeds = counted(self.seeds, "seed");
         format!("{failed} of {seeds}: {by}\n        seeds {listed}")
     }
+}
+
+/// Why checks claimed nothing in whole workloads, each reason once; which workloads
+/// where a check has several reasons, as the result lines tell it otherwise.
+pub fn unclaimed(tallies: &[Tally<'_>]) -> String {
+    let mut reasons: BTreeMap<Check, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for tally in tallies {
+        for (check, verdicted) in &tally.checks {
+            if let Some(why) = tally.unclaimed(verdicted) {
+                let of_check = reasons.entry(*check).or_default();
+                of_check.entry(why).or_default().push(tally.workload.name);
+            }
+        }
+    }
+    let mut text = String::new();
+    for (check, reasons) in reasons {
+        for (why, workloads) in &reasons {
+            let place = match reasons.len() {
+                1 => String::new(),
+                _ => format!(" in {}", workloads.join(", ")),
+            };
+            let line = format!("{check} not claimed{place}: {why}");
+            text += &format!("{}\n", printable(&line));
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -261,20 +309,68 @@ mod tests {
         );
     }
 
+    fn not_claimed(why: &str) -> Verdict {
+        Verdict::NotClaimed(why.to_owned())
+    }
+
     #[test]
-    fn what_is_not_claimed_is_named_and_counts_as_valid() {
+    fn what_a_seed_does_not_claim_is_named_and_counts_as_valid() {
         let workload = workload();
-        let excused = || Verdict::NotClaimed("clocks beyond their bound".to_owned());
-        let runs = [
-            run(&workload, 0, BOTH, excused()),
-            run(&workload, 1, BOTH, excused()),
+        let reason = "        belief-safety not claimed in";
+        let once = [
+            run(&workload, 0, BOTH, Verdict::Valid),
+            run(&workload, 1, BOTH, not_claimed("a slow clock")),
         ];
-        let tally = tally(&workload, &runs);
-        assert_eq!(tally.standing(), Standing::Valid);
-        let text = tally.text(8);
-        assert!(text.contains("  1 check ok\n"), "{text}");
-        let reason = "        belief-safety not claimed in 2 seeds: clocks beyond their bound\n";
-        assert!(text.ends_with(reason), "{text}");
+        let differently = [
+            run(&workload, 0, BOTH, not_claimed("a slow clock")),
+            run(&workload, 1, BOTH, not_claimed("a fast clock")),
+        ];
+        for (runs, ends) in [
+            (once, format!("{reason} 1 seed: a slow clock\n")),
+            (differently, format!("{reason} 2 seeds: a slow clock\n")),
+        ] {
+            let tally = tally(&workload, &runs);
+            assert_eq!(tally.standing(), Standing::Valid);
+            let text = tally.text(8);
+            assert!(text.contains("  1 check ok\n"), "{text}");
+            assert!(text.ends_with(&ends), "{text}");
+            assert_eq!(unclaimed(&[tally]), "");
+        }
+    }
+
+    #[test]
+    fn what_a_workload_does_not_claim_is_on_its_line_and_the_reason_below_them_all() {
+        let named = |name| Workload {
+            must_see: Vec::new(),
+            ..Workload::named(name)
+        };
+        let [one, two, other] = [named("one"), named("two"), named("other")];
+        let not_claiming = |workload, why| {
+            let runs = [0, 1].map(|seed| run(workload, seed, &[], not_claimed(why)));
+            tally(workload, &runs)
+        };
+        let mut tallies = vec![
+            not_claiming(&one, "no clocks"),
+            not_claiming(&two, "no clocks"),
+        ];
+        for tally in &tallies {
+            let text = tally.text(8);
+            assert_eq!(tally.standing(), Standing::Valid);
+            assert!(
+                text.ends_with("  1 check ok, belief-safety not claimed\n"),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            unclaimed(&tallies),
+            "belief-safety not claimed: no clocks\n"
+        );
+        tallies.push(not_claiming(&other, "no beliefs"));
+        let expected = "\
+belief-safety not claimed in other: no beliefs
+belief-safety not claimed in one, two: no clocks
+";
+        assert_eq!(unclaimed(&tallies), expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use deposed_checkers::history::Op;
 use deposed_checkers::verdict::Check::ElectionBarrier;
+use serde_json::json;
 
 use crate::tale::*;
 
@@ -95,4 +96,27 @@ fn observers_read_without_a_token() {
         .acquires("a", None)
         .writes("a", None)
         .claims_nothing(ElectionBarrier, "token");
+}
+
+/// Storage that grants the leases itself knows its owner without being told.
+#[test]
+fn where_the_grant_is_the_barrier_nobody_need_fence() {
+    let compare_and_swap = || tale().storage(json!("compare-and-swap"));
+    let unfenced = |tale: Tale| tale.acquires("a", 1).writes("a", 1);
+    unfenced(compare_and_swap()).claims_nothing(ElectionBarrier, "a grant is the barrier");
+    unfenced(tale().storage(json!("fenced"))).convicts(ElectionBarrier, "before fence(1)", &[2]);
+    compare_and_swap()
+        .grants("a", 1, 1, 0)
+        .applies("s", 1, 1)
+        .claims_nothing(ElectionBarrier, "a grant is the barrier");
+    // Who fences fences with its own token all the same.
+    compare_and_swap()
+        .acquires("a", 1)
+        .fences("a", 1)
+        .claims_nothing(ElectionBarrier, "a grant is the barrier");
+    compare_and_swap().acquires("a", 1).fences("a", 2).convicts(
+        ElectionBarrier,
+        "never gave it",
+        &[2],
+    );
 }

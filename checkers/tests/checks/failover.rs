@@ -42,6 +42,17 @@ fn calm_brings_a_write_within_the_bound() {
         .convicts(Failover, "in calm", &[4, 7]);
 }
 
+/// A fence has two steps there, and a lagging replica may have to be repaired first.
+#[test]
+fn replicas_take_four_latencies_more() {
+    let on_replicas = |at| {
+        let tale = calm().storage(json!({"quorum": 3})).at(at);
+        tale.writes("b", 2).with_a_store()
+    };
+    on_replicas(1000 + BOUND + 3).passes(Failover);
+    on_replicas(1000 + BOUND + 4).convicts(Failover, "in calm", &[4, 6]);
+}
+
 #[test]
 fn a_lease_first_asked_for_in_calm_counts_from_then() {
     let asked = |written: u64| {

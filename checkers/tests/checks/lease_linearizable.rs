@@ -201,6 +201,14 @@ fn a_release_outlives_a_restart() {
     released()
         .recovers(1, Some("a"), 50)
         .convicts(LeaseLinearizable, "after its release", &[1, 2]);
+    // The machine's, too, whose clock begins anew.
+    released()
+        .recovers(1, Some("a"), 5)
+        .convicts(LeaseLinearizable, "after its release", &[1, 2]);
+    released()
+        .recovers(1, None, 5)
+        .grants("b", 1, 2, 5)
+        .passes(LeaseLinearizable);
     // A grant of which only the restart tells.
     released()
         .recovers(2, Some("a"), 50)
@@ -309,6 +317,11 @@ fn from_outside_a_grant_is_early_where_no_clock_allows_it() {
         .invoke("a", again)
         .complete(2, Kind::Ok, Answer::Token(1), None)
         .passes(LeaseLinearizable);
+    // Its own again with another token is another.
+    asked()
+        .invoke("a", acquire("a", 0))
+        .complete(2, Kind::Ok, Answer::Token(2), None)
+        .convicts(LeaseLinearizable, "nobody sent", &[0, 1, 2, 3]);
 }
 
 #[test]
@@ -435,12 +448,22 @@ fn from_outside_a_renewal_under_a_successor_is_refused() {
 
 #[test]
 fn from_outside_what_was_granted_is_not_refused_while_it_lives() {
-    let refused = |tale: Tale, why: &str| {
+    let asked_as = |request| {
+        tale()
+            .invoke("a", acquire("a", request))
+            .complete(0, Kind::Ok, Answer::Token(1), None)
+    };
+    let asked = || asked_as(1);
+    let refused_as = |request, tale: Tale, why: &str| {
         let call = tale.events.len() as u64;
         let error = Some(Failure::new(why));
-        tale.invoke("a", acquire("a", 0))
+        tale.invoke("a", acquire("a", request))
             .complete(call, Kind::Fail, Answer::None, error)
     };
+    let refused = |tale, why| refused_as(1, tale, why);
+    // Requests that are not numbered, or another one, ask for a new term.
+    refused_as(0, asked_as(0).at(50), "held").passes(LeaseLinearizable);
+    refused_as(2, asked().at(50), "held").passes(LeaseLinearizable);
     refused(asked().at(50), "held").convicts(LeaseLinearizable, "was refused", &[0, 1, 2, 3]);
     refused(asked().at(99), "held").passes(LeaseLinearizable);
     refused(asked(), "connection-refused").passes(LeaseLinearizable);

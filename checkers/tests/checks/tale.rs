@@ -39,6 +39,13 @@ impl Tale {
         self
     }
 
+    /// The header's cluster has this storage.
+    pub fn storage(mut self, storage: Value) -> Self {
+        let cluster = json!({"storage": storage});
+        self.header.rest.insert("cluster".to_owned(), cluster);
+        self
+    }
+
     /// The next event is at this time, in ms; those after it follow on.
     pub fn at(mut self, ms: u64) -> Self {
         self.now = ms * MS;

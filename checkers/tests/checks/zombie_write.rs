@@ -1,4 +1,5 @@
 use deposed_checkers::verdict::Check::ZombieWrite;
+use serde_json::json;
 
 use crate::tale::*;
 
@@ -177,4 +178,71 @@ fn without_acquires_nothing_is_claimed() {
     tale()
         .acquires("a", 1)
         .claims_nothing(ZombieWrite, "no write");
+}
+
+/// a leads, then b, over replicas.
+fn two_terms_on_replicas() -> Tale {
+    two_terms(true).storage(json!({"quorum": 3}))
+}
+
+#[test]
+fn each_replica_has_an_order_of_its_own() {
+    // s3 lags: a's write comes there before b does, though b has written elsewhere.
+    let lagging = |tale: Tale| {
+        tale.invoke("a", write(1, 1))
+            .invoke("b", write(2, 2))
+            .applies("s1", 2, 2)
+            .applies("s2", 2, 2)
+            .applies("s3", 1, 1)
+            .applies("s3", 2, 2)
+            .ends_ok(5)
+    };
+    lagging(two_terms_on_replicas()).passes(ZombieWrite);
+    // b's write had been acknowledged, and s3 had no part in it.
+    let unheard = |tale: Tale| {
+        tale.invoke("a", write(1, 1))
+            .ok("b", read(2))
+            .applies("s3", 1, 1)
+    };
+    unheard(two_terms_on_replicas()).passes(ZombieWrite);
+    unheard(two_terms(true)).convicts(ZombieWrite, "by a", &[1, 3, 4, 6, 7]);
+}
+
+#[test]
+fn a_replica_that_took_the_successors_first_takes_no_other() {
+    two_terms_on_replicas()
+        .invoke("a", write(1, 1))
+        .invoke("b", write(2, 2))
+        .applies("s1", 2, 2)
+        .applies("s1", 1, 1)
+        .convicts(ZombieWrite, "by a", &[1, 3, 4, 6, 7]);
+    two_terms_on_replicas()
+        .invoke("a", write(1, 1))
+        .invoke("b", fence(2))
+        .takes_fence("s1", 2)
+        .applies("s2", 1, 1)
+        .applies("s1", 1, 1)
+        .convicts(ZombieWrite, "by a", &[1, 3, 4, 6, 8]);
+    // Given up by its caller, it lands once on each.
+    two_terms_on_replicas()
+        .times_out("a", write(1, 1))
+        .invoke("b", write(2, 2))
+        .applies("s1", 1, 1)
+        .applies("s2", 2, 2)
+        .applies("s2", 1, 1)
+        .convicts(ZombieWrite, "by a", &[1, 3, 4, 8, 9]);
+}
+
+#[test]
+fn what_a_majority_acknowledged_binds_every_replica() {
+    let after = |op: deposed_checkers::history::Op| {
+        two_terms_on_replicas()
+            .ok("b", op)
+            .invoke("a", write(1, 1))
+            .applies("s3", 1, 1)
+            .ends_ok(6)
+    };
+    after(write(2, 2)).convicts(ZombieWrite, "by a", &[1, 3, 5, 6, 8]);
+    after(fence(2)).convicts(ZombieWrite, "by a", &[1, 3, 5, 6, 8]);
+    after(read(None)).passes(ZombieWrite);
 }

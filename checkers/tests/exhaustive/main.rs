@@ -9,6 +9,7 @@ use deposed_checkers::verdict::Verdict;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
 
+mod clients;
 mod leases;
 mod register_linearizable;
 
