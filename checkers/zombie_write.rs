@@ -16,9 +16,10 @@
 //!
 //! Of several replicas each has an order of its own, and each is judged by it: a write
 //! that lands where the successor has not been yet is no zombie there, and what a
-//! majority acknowledged is judged on the client side. A copy that lands on a further
-//! replica after its call was answered is nobody's open call any more; whether that
-//! replica should have refused it is storage-safety's to tell.
+//! majority acknowledged is judged on the client side. What its caller gave up may land
+//! on each. A copy that lands on a further replica after its call was answered is
+//! nobody's open call any more; whether that replica should have refused it is
+//! storage-safety's to tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
