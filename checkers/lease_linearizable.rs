@@ -72,7 +72,7 @@ pub(crate) struct LeaseLinearizable {
     /// What each store's clock showed last.
     clocks: BTreeMap<Name, Nanos>,
     /// Releases that were sent, by lease: who, and with what token. Those of
-    /// earlier holders go with the next grant.
+    /// earlier holders go with the next grant of a higher token.
     releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     any: bool,
     found: Option<Evidence>,
@@ -132,7 +132,10 @@ impl LeaseLinearizable {
             ));
         }
         if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
-            releasing.retain(|(holder, _)| *holder == granted.holder);
+            // A store that hands a token out twice may yet meet them.
+            releasing.retain(|(holder, token)| {
+                *holder == granted.holder || token.is_some() && *token >= granted.token
+            });
         }
         let owned = Owned {
             holder: granted.holder.clone(),
