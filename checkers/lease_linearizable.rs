@@ -12,7 +12,7 @@
 //! answered so soon after an earlier one's first send, or after the send of a renewal
 //! answered ok, that no store's clock can have counted its ttl, and without a release
 //! sent for it; an acquire that was granted, tried again and refused as held within
-//! that time; a renewal answered ok that was sent after a higher token was granted.
+//! that time (requests without a number, or with 0, are no tries of one); a renewal answered ok that was sent after a higher token was granted.
 //! Time is judged only where the header has lease timing. A renewal after expiry is
 //! not: a restart that no client saw makes it legal.
 //!
@@ -27,8 +27,10 @@ use crate::history::{
     Released, Renewed, StoreRecovered, Token,
 };
 use crate::judge::{Checker, Step};
-use crate::terms::{RuledOut, Terms};
+use crate::terms::Terms;
 use crate::verdict::{Evidence, Verdict};
+
+mod outside;
 
 /// A lease as its store has it.
 struct Owned {
@@ -70,7 +72,7 @@ pub(crate) struct LeaseLinearizable {
     /// What each store's clock showed last.
     clocks: BTreeMap<Name, Nanos>,
     /// Releases that were sent, by lease: who, and with what token. Those of
-    /// earlier holders go with the next grant.
+    /// earlier holders go with the next grant of a higher token.
     releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     any: bool,
     found: Option<Evidence>,
@@ -100,7 +102,8 @@ impl LeaseLinearizable {
             return;
         }
         let ruled_out = self.clients.see(step);
-        self.found_by_client = ruled_out.map(|ruled_out| impossible(step.event, ruled_out));
+        self.found_by_client =
+            ruled_out.map(|ruled_out| outside::impossible(step.event, ruled_out));
     }
 
     fn granted(&mut self, event: &Event, key: (Name, Name), granted: &Granted) {
@@ -129,7 +132,10 @@ impl LeaseLinearizable {
             ));
         }
         if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
-            releasing.retain(|(holder, _)| *holder == granted.holder);
+            // A store that hands a token out twice may yet meet them.
+            releasing.retain(|(holder, token)| {
+                *holder == granted.holder || token.is_some() && *token >= granted.token
+            });
         }
         let owned = Owned {
             holder: granted.holder.clone(),
@@ -407,45 +413,5 @@ impl Checker for LeaseLinearizable {
             ),
             None => Verdict::Valid,
         }
-    }
-}
-
-/// What a client was told, and cannot be.
-fn impossible(event: &Event, ruled_out: RuledOut) -> Evidence {
-    match ruled_out {
-        RuledOut::Granted(first, then, after) => Evidence::new(
-            format!(
-                "{} was granted the lease at most {after} ns by the store's clock after {} had \
-                 asked for its {} ns, and nobody sent a release",
-                then.named(),
-                first.named(),
-                first.ttl
-            ),
-            first
-                .grounds()
-                .into_iter()
-                .chain([then.invoke, then.answer.event]),
-            event.index,
-            format!("refused while {} holds it", first.named()),
-        ),
-        RuledOut::Refused(term, invoke, answer) => Evidence::new(
-            format!(
-                "{} asked again for what it had been granted and held, and was refused",
-                term.named()
-            ),
-            term.grounds().into_iter().chain([invoke]),
-            answer,
-            "the same grant again",
-        ),
-        RuledOut::Renewed(renew, (invoke, answer), token, shown) => Evidence::new(
-            format!(
-                "a renewal by {} was answered ok though token {token} had been granted before it \
-                 was sent",
-                renew.holder
-            ),
-            [shown, invoke],
-            answer,
-            "refused",
-        ),
     }
 }

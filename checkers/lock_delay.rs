@@ -78,7 +78,7 @@ pub(crate) struct LockDelay {
     /// What each store's clock showed last.
     clocks: BTreeMap<Name, Nanos>,
     /// Releases that were sent, by lease: who, and with what token. Those of
-    /// earlier holders go with the next grant.
+    /// earlier holders go with the next grant of a higher token.
     releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
     /// The store's own account was seen.
     any: bool,
@@ -137,9 +137,17 @@ impl LockDelay {
     fn granted(&mut self, event: &Event, granted: &Granted) {
         self.any_grant = true;
         let key = (event.process.clone(), granted.lease.clone());
-        if let Some(term) = self.terms.get(&key) {
+        if let Some(term) = self.terms.get_mut(&key) {
             let free = term.free;
             if granted.clock < free && term.is_asked_again(granted) {
+                if std::mem::take(&mut term.perhaps_released) {
+                    // Still the same grant, or after the release a new one.
+                    let expiry = granted.clock.saturating_add(granted.ttl);
+                    if expiry > term.expiry {
+                        (term.expiry, term.shown) = (expiry, event.index);
+                    }
+                    term.free = term.free.min(expiry.saturating_add(self.delay));
+                }
                 return;
             }
             let inside = (term.expiry..free).contains(&granted.clock);
@@ -157,7 +165,10 @@ impl LockDelay {
             }
         }
         if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
-            releasing.retain(|(holder, _)| *holder == granted.holder);
+            // A store that hands a token out twice may yet meet them.
+            releasing.retain(|(holder, token)| {
+                *holder == granted.holder || token.is_some() && *token >= granted.token
+            });
         }
         let expiry = granted.clock.saturating_add(granted.ttl);
         let term = Term {

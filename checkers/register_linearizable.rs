@@ -28,10 +28,12 @@ mod datum;
 mod evidence;
 mod order;
 mod register;
+mod written;
 
 use datum::Datum;
 use order::{Act, Conflict, Stay};
-use register::{Id, Overwritten, Register, Wrong};
+use register::{Overwritten, Register, Wrong};
+use written::Id;
 
 /// How many overwritten values are remembered, of all keys together.
 const REMEMBERED: usize = 16_384;

@@ -318,9 +318,12 @@ impl Runs<'_> {
 
     fn ruled_out(&self, a: &Term, b: &Term) -> Option<RuledOut> {
         let (first, then) = in_order(a, b)?;
-        let early = !first.released && self.closed(first, then.answer.time);
+        if first.released || !self.closed(first, then.answer.time) {
+            return None;
+        }
         let after = self.most(first, then.answer.time);
-        early.then(|| RuledOut::Granted(Box::new(first.clone()), Box::new(then.clone()), after))
+        let (first, then) = (Box::new(first.clone()), Box::new(then.clone()));
+        Some(RuledOut::Granted(first, then, after))
     }
 }
 

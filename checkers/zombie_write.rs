@@ -16,9 +16,10 @@
 //!
 //! Of several replicas each has an order of its own, and each is judged by it: a write
 //! that lands where the successor has not been yet is no zombie there, and what a
-//! majority acknowledged is judged on the client side. A copy that lands on a further
-//! replica after its call was answered is nobody's open call any more; whether that
-//! replica should have refused it is storage-safety's to tell.
+//! majority acknowledged is judged on the client side. What its caller gave up may land
+//! on each. A copy that lands on a further replica after its call was answered is
+//! nobody's open call any more; whether that replica should have refused it is
+//! storage-safety's to tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,7 +153,9 @@ impl ZombieWrite {
             self.candidates.entry(key).or_default().unanswered += 1;
             return;
         }
-        let Some(landing) = landing(op) else { return };
+        if let Op::Renew(_) | Op::Release(_) = op {
+            return;
+        }
         let retry = self.retries.invoked(event, op);
         let candidate = self.candidates.get(&key);
         let (client, node) = candidate.map_or((None, None), Candidate::grant);
@@ -166,9 +169,7 @@ impl ZombieWrite {
             };
             self.open.insert(event.index, (grant, deposed));
         }
-        if let Op::Read(_) = op {
-            return;
-        }
+        let Some(landing) = landing(op) else { return };
         let value = match op {
             Op::Write(op) => Some(op.value.clone()),
             _ => None,
@@ -188,10 +189,9 @@ impl ZombieWrite {
             return self.acquired(event, invoked);
         }
         self.retries.completed(event, invoked.index, &invoked.op);
-        let Some(landing) = landing(&invoked.op) else {
-            return;
-        };
-        if let Some(pending) = self.pending.get_mut(&landing) {
+        if let Some(landing) = landing(&invoked.op)
+            && let Some(pending) = self.pending.get_mut(&landing)
+        {
             match event.kind {
                 Kind::Info => pending
                     .iter_mut()
@@ -340,14 +340,14 @@ fn under(grant: &Grant, f: F, token: Option<Token>) -> bool {
     unchecked || grant.token.is_none() || grant.token == token
 }
 
+/// Of a call that storage nodes give an account of.
 fn landing(op: &Op) -> Option<Landing> {
     let (token, lease) = (op.token(), op.lease().clone());
     Some(match op {
         Op::Fence(_) => (F::Fence, lease, token, None, Name::default()),
         Op::Write(op) => (F::Write, lease, token, op.seq, op.key.clone()),
         Op::Delete(op) => (F::Delete, lease, token, op.seq, op.key.clone()),
-        Op::Read(op) => (F::Read, lease, token, None, op.key.clone()),
-        Op::Acquire(_) | Op::Renew(_) | Op::Release(_) => return None,
+        Op::Read(_) | Op::Acquire(_) | Op::Renew(_) | Op::Release(_) => return None,
     })
 }
 

@@ -11,10 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::datum::Datum;
 use super::order::{Act, Conflict, Order, Stay};
-use crate::history::{F, Kind, Name, Token};
-
-/// What makes two invokes tries of one write: token and seq.
-pub(super) type Id = (Option<Token>, u64);
+use super::written::{Id, Written};
+use crate::history::{F, Kind, Name};
 
 /// Why a register cannot be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,18 +34,6 @@ impl From<Conflict> for Wrong {
     fn from(conflict: Conflict) -> Self {
         Wrong::NoOrder(conflict)
     }
-}
-
-/// A value that can still be read.
-struct Written {
-    id: Option<Id>,
-    process: Name,
-    /// Invokes of the tries that did not fail.
-    tries: Vec<u64>,
-    open: usize,
-    answered: bool,
-    first: Option<Act>,
-    last: Option<Act>,
 }
 
 /// A delete that was not answered ok.
@@ -115,15 +101,7 @@ impl Register {
             }
             None if id.is_some_and(|id| self.over.contains(&id)) => return Ok(()),
             None => {
-                let written = Written {
-                    id,
-                    process: process.clone(),
-                    tries: vec![invoke],
-                    open: 1,
-                    answered: false,
-                    first: None,
-                    last: None,
-                };
+                let written = Written::new(id, process.clone(), invoke);
                 self.written.insert(value.clone(), written);
             }
         }
@@ -205,7 +183,7 @@ impl Register {
         }
         self.go_on(u64::MAX, &mut |_| {})?;
         for (value, written) in std::mem::take(&mut self.written) {
-            if let Some(stay) = stay(value, written) {
+            if let Some(stay) = written.into_stay(value) {
                 self.order.add(stay)?;
             }
         }
@@ -249,27 +227,24 @@ impl Register {
         let Some(written) = self.written.get_mut(value) else {
             return;
         };
-        if written.first.is_none() {
-            written.first = Some(act.clone());
-            written.last = written.write(u64::MAX);
-        } else if let Some(stay) = written.stay(value) {
-            self.begins.remove(&stay.begins());
-        }
-        if written
-            .last
-            .as_ref()
-            .is_none_or(|last| last.invoke < act.invoke)
-        {
-            written.last = Some(act);
-        }
-        let Some(stay) = written.stay(value) else {
+        let began = written.begins();
+        written.shows(act);
+        let (Some(shown), Some(begins)) = (written.shown(), written.begins()) else {
             return;
         };
-        self.begins.insert(stay.begins());
-        if written.open == 0 || written.answered {
-            self.shown.insert(stay.shown(), value.clone());
+        if began != Some(begins) {
+            if let Some(began) = began {
+                self.begins.remove(&began);
+            }
+            self.begins.insert(begins);
         }
-        if !self.unsettled_values.contains_key(&stay.shown()) {
+        if written.open == 0 || written.answered {
+            let shown = self.shown.entry(shown);
+            shown.or_insert_with(|| value.clone());
+        }
+        if !self.unsettled_values.contains_key(&shown)
+            && let Some(stay) = written.stay(value)
+        {
             self.settles(stay);
         }
     }
@@ -424,7 +399,7 @@ impl Register {
             if let Some(id) = written.id.filter(|_| !written.answered) {
                 self.over.insert(id);
             }
-            if let Some(stay) = stay(value.clone(), written) {
+            if let Some(stay) = written.into_stay(value.clone()) {
                 self.begins.remove(&stay.begins());
                 let first = stay.first.clone();
                 self.order.add(stay)?;
@@ -433,35 +408,6 @@ impl Register {
         }
         Ok(())
     }
-}
-
-impl Written {
-    /// The write, as an operation that was answered then.
-    fn write(&self, complete: u64) -> Option<Act> {
-        let invoke = self.tries.iter().min().copied()?;
-        Some(Act {
-            f: F::Write,
-            process: self.process.clone(),
-            invoke,
-            complete,
-        })
-    }
-
-    fn stay(&self, value: &Datum) -> Option<Stay> {
-        Some(Stay {
-            value: Some(value.clone()),
-            first: self.first.clone()?,
-            last: self.last.clone()?,
-        })
-    }
-}
-
-fn stay(value: Datum, written: Written) -> Option<Stay> {
-    Some(Stay {
-        value: Some(value),
-        first: written.first?,
-        last: written.last?,
-    })
 }
 
 fn never_answered(process: Name, invoke: u64) -> Stay {

@@ -159,6 +159,29 @@ fn a_restart_that_forgets_the_owner_is_still_bound() {
     };
     released("a").passes(LockDelay);
     released("b").convicts(LockDelay, "inside", &[0, 4]);
+    // Granted again it lives, whatever became of the release.
+    let granted_again = |clock| {
+        closed()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", 1))
+            .recovers(1, None, 20)
+            .grants("a", 1, 1, 30)
+            .grants("b", 1, 2, clock)
+    };
+    granted_again(149).convicts(LockDelay, "inside", &[0, 4, 5]);
+    granted_again(150).passes(LockDelay);
+    // A store that hands a token out again to whom it may concern.
+    let handed_out_again = |token| {
+        closed()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", 1))
+            .grants("b", 1, token, 150)
+            .grants("a", 2, token, 300)
+            .recovers(token, None, 350)
+            .grants("b", 2, token + 1, 420)
+    };
+    handed_out_again(1).passes(LockDelay);
+    handed_out_again(2).convicts(LockDelay, "inside", &[4, 6]);
     closed()
         .grants("a", 1, 1, 0)
         .times_out("a", release("a", 1))

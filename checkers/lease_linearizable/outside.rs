@@ -1,0 +1,45 @@
+//! What clients alone can tell of a broken promise, in words.
+
+use crate::history::Event;
+use crate::terms::RuledOut;
+use crate::verdict::Evidence;
+
+/// What a client was told, and cannot be.
+pub(super) fn impossible(event: &Event, ruled_out: RuledOut) -> Evidence {
+    match ruled_out {
+        RuledOut::Granted(first, then, after) => Evidence::new(
+            format!(
+                "{} was granted the lease at most {after} ns by the store's clock after {} had \
+                 asked for its {} ns, and nobody sent a release",
+                then.named(),
+                first.named(),
+                first.ttl
+            ),
+            first
+                .grounds()
+                .into_iter()
+                .chain([then.invoke, then.answer.event]),
+            event.index,
+            format!("refused while {} holds it", first.named()),
+        ),
+        RuledOut::Refused(term, invoke, answer) => Evidence::new(
+            format!(
+                "{} asked again for what it had been granted and held, and was refused",
+                term.named()
+            ),
+            term.grounds().into_iter().chain([invoke]),
+            answer,
+            "the same grant again",
+        ),
+        RuledOut::Renewed(renew, (invoke, answer), token, shown) => Evidence::new(
+            format!(
+                "a renewal by {} was answered ok though token {token} had been granted before it \
+                 was sent",
+                renew.holder
+            ),
+            [shown, invoke],
+            answer,
+            "refused",
+        ),
+    }
+}
