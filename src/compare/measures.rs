@@ -186,14 +186,15 @@ impl Ledger {
             Open::Work(Some(grant)) => {
                 lease.grants[grant].worked = true;
                 if let F::Write | F::Delete = f {
-                    let before = lease.written.filter(|(before, _)| *before != grant);
-                    if before.is_some_and(|(before, _)| before > grant) {
-                        return;
-                    }
-                    if let Some((before, time)) = before
-                        && lease.grants[before].holder != lease.grants[grant].holder
-                    {
-                        self.measures.failovers.push(event.time - time);
+                    match lease.written {
+                        // It was answered late: others have written since.
+                        Some((before, _)) if before > grant => return,
+                        Some((before, time))
+                            if lease.grants[before].holder != lease.grants[grant].holder =>
+                        {
+                            self.measures.failovers.push(event.time - time);
+                        }
+                        _ => {}
                     }
                     lease.written = Some((grant, event.time));
                 }
@@ -414,6 +415,26 @@ mod tests {
     }
 
     #[test]
+    fn what_the_deposed_leader_did_before_is_no_work_of_its_successor() {
+        let early = Tale::default()
+            .acquires("a", 1, 1)
+            .writes("a", 2, Some(1), "1/1.1")
+            .answered("a", 2)
+            .acquires("b", 3, 2)
+            .lands("storage", Some(1), "1/1.1");
+        assert_eq!(verdict(&early.measured()), [1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn a_refused_fence_is_no_write_that_was_tried() {
+        let refused = r#"{"f":"fence","lease":"leader","token":1,"seen":2}"#;
+        let fence = two_terms(Some(1))
+            .fenced(2)
+            .line("storage", "info", 0, "refused", refused);
+        assert_eq!(verdict(&fence.measured()), [0, 0, 0, 0]);
+    }
+
+    #[test]
     fn a_successors_read_is_its_first_operation() {
         let read = r#"{"lease":"leader","token":2,"key":"k0"}"#;
         let late = two_terms(Some(1))
@@ -481,6 +502,65 @@ mod tests {
             .measured();
         assert_eq!(measures.failovers, [50_000_000]);
         assert_eq!(measures.leader_changes, 1);
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_successors_is_no_failover_back() {
+        let measures = two_terms(Some(1))
+            .writes("b", 4, Some(2), "2/2.1")
+            .answered("b", 4)
+            .answered("a", 2)
+            .writes("b", 5, Some(2), "2/2.2")
+            .answered("b", 5)
+            .measured();
+        assert!(measures.failovers.is_empty(), "{:?}", measures.failovers);
+    }
+
+    #[test]
+    fn a_write_without_a_token_is_its_own_senders_whatever_ids_others_chose() {
+        // Both ask with the first id of their own.
+        let mut tale = Tale::default();
+        for (who, call) in [("a", 1), ("b", 2)] {
+            let lease = format!(r#""lease":"leader","holder":"{who}#1","request":1,"ttl":9"#);
+            let granted = format!(r#"{{{lease},"clock":1}}"#);
+            tale = tale
+                .line(who, "invoke", call, "acquire", &format!("{{{lease}}}"))
+                .line("store", "info", 0, "granted", &granted);
+        }
+        let dropped = r#"{"lease":"leader","key":"k0","value":"1/1.1"}"#;
+        let measures = tale
+            .line("a", "ok", 1, "acquire", "null")
+            .writes("a", 3, None, "1/1.1")
+            .line("storage", "info", 0, "dropped", dropped)
+            .measured();
+        assert_eq!(verdict(&measures), [1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn the_measures_of_two_histories_are_added() {
+        let one = Measures {
+            tried: 10,
+            refused: 4,
+            early: 3,
+            landed: 3,
+            doubled: 7,
+            leader_changes: 4,
+            windows: vec![1],
+            failovers: vec![2],
+        };
+        let mut sum = one.clone();
+        sum.add(one);
+        let both = Measures {
+            tried: 20,
+            refused: 8,
+            early: 6,
+            landed: 6,
+            doubled: 14,
+            leader_changes: 8,
+            windows: vec![1, 1],
+            failovers: vec![2, 2],
+        };
+        assert_eq!(sum, both);
     }
 
     #[test]

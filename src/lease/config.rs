@@ -244,8 +244,14 @@ mod tests {
         let turned = LeaseConfig {
             backoff_min: 2,
             backoff_max: 1,
+            ..config.clone()
+        };
+        let fixed = LeaseConfig {
+            backoff_min: 2,
+            backoff_max: 2,
             ..config
         };
+        assert_eq!(fixed.validate(), Ok(()));
         for config in [none, turned] {
             assert!(matches!(
                 config.validate(),

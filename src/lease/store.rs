@@ -177,11 +177,8 @@ impl LeaseStore {
     /// Takes up a restoration after a further restart, on a store just recovered.
     pub fn resume_restoration(&mut self, restoration: Restoration, now: Nanos) {
         self.floor = self.floor.max(restoration.floor);
-        if restoration.closed_for > 0 {
-            self.closed_until = self
-                .closed_until
-                .max(now.saturating_add(restoration.closed_for));
-        }
+        let closed_until = now.saturating_add(restoration.closed_for);
+        self.closed_until = self.closed_until.max(closed_until);
     }
 
     /// Asks for a lease. It is granted when it was never held, was released, or is

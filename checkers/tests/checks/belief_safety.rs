@@ -1,3 +1,4 @@
+use deposed_checkers::history::{Body, Observation};
 use deposed_checkers::verdict::Check::BeliefSafety;
 use serde_json::json;
 
@@ -129,6 +130,82 @@ fn drift_counts_from_the_send_to_the_overlap() {
     };
     slow(50).claims_nothing(BeliefSafety, "drift");
     slow(105).convicts(BeliefSafety, "b#1", &[0, 2]);
+}
+
+#[test]
+fn the_store_whose_drift_excuses_is_the_one_that_granted() {
+    let granted_by = |store: &str| {
+        let mut tale = tale()
+            .grants("a", 1, 1, 0)
+            .leads("a", 1, 120)
+            .at(110)
+            .leads("b", 2, 200);
+        tale.events[0].process = store.into();
+        tale
+    };
+    let drifts = |granted: Tale| granted.clock("s1", 102).clock("s2", 100);
+    drifts(granted_by("s1")).claims_nothing(BeliefSafety, "drift");
+    drifts(granted_by("s2")).convicts(BeliefSafety, "b#1", &[1, 2]);
+    // The last that granted it, where it moved.
+    let moved = |first: &str, last: &str| {
+        let mut tale = tale()
+            .grants("z", 1, 1, 0)
+            .grants("a", 1, 2, 0)
+            .leads("a", 2, 120)
+            .at(110)
+            .leads("b", 3, 200);
+        tale.events[0].process = first.into();
+        tale.events[1].process = last.into();
+        tale
+    };
+    drifts(moved("s2", "s1")).claims_nothing(BeliefSafety, "drift");
+    drifts(moved("s1", "s2")).convicts(BeliefSafety, "b#1", &[2, 3]);
+}
+
+#[test]
+fn without_a_send_drift_counts_from_where_the_belief_began() {
+    // a's clock is slow from 10 to 50 only.
+    let slow_at_first = |first: (&str, u64, u64)| {
+        let (holder_of, token, until) = first;
+        let mut tale = tale()
+            .leads(holder_of, token, until)
+            .at(10)
+            .nemesis("rate", json!({"node": "a", "rate_ppb": 900_000_000}))
+            .at(50)
+            .nemesis("rate", json!({"node": "a", "rate_ppb": 1_000_000_000}))
+            .at(50)
+            .leads("a", 2, 120)
+            .at(110)
+            .leads("b", 3, 200);
+        for event in &mut tale.events {
+            if let Body::Observed(Observation::Lead(lead)) = &mut event.body {
+                lead.sent = None;
+                event.process = if lead.token == Some(3) { "b" } else { "a" }.into();
+            }
+        }
+        tale
+    };
+    slow_at_first(("a", 2, 60)).claims_nothing(BeliefSafety, "drift");
+    // Another belief before it, or one that was over: it began at 50.
+    for other in [("a", 1, 60), ("c", 2, 60), ("a", 2, 40)] {
+        slow_at_first(other).convicts(BeliefSafety, "b#1", &[3, 4]);
+    }
+}
+
+#[test]
+fn a_follow_ends_nobody_elses_belief() {
+    tale()
+        .leads("a", 1, 100)
+        .at(50)
+        .follows("b", 1)
+        .leads("b", 2, 90)
+        .convicts(BeliefSafety, "b#1", &[0, 2]);
+    tale()
+        .leads("a", 2, 100)
+        .at(50)
+        .follows("a", 1)
+        .leads("b", 3, 90)
+        .convicts(BeliefSafety, "b#1", &[0, 2]);
 }
 
 #[test]

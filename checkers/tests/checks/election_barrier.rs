@@ -55,6 +55,29 @@ fn a_fence_that_was_not_acknowledged_is_none() {
 }
 
 #[test]
+fn a_fence_that_was_acknowledged_stays_so_under_later_terms() {
+    tale()
+        .acquires("a", 1)
+        .acquires("b", 2)
+        .fences("b", 2)
+        .fences("a", 1)
+        .writes("b", 2)
+        .writes("a", 1)
+        .passes(ElectionBarrier);
+}
+
+#[test]
+fn where_the_storage_grants_the_leases_no_barrier_is_claimed() {
+    let mut granted = tale().acquires("a", 1).writes("a", 1);
+    granted.header = {
+        let mut header = serde_json::to_value(&granted.header).unwrap();
+        header["cluster"] = json!({"storage": "compare-and-swap"});
+        serde_json::from_value(header).unwrap()
+    };
+    granted.claims_nothing(ElectionBarrier, "a grant is the barrier");
+}
+
+#[test]
 fn a_fence_carries_the_leases_token() {
     tale()
         .acquires("a", 1)

@@ -4,6 +4,7 @@ mod belief_safety;
 mod conduct;
 mod election_barrier;
 mod failover;
+mod judge;
 mod lease_linearizable;
 mod lock_delay;
 mod register_linearizable;

@@ -384,8 +384,8 @@ pub fn renew(process: &str, token: Token) -> Op {
     })
 }
 
-pub fn release(process: &str, token: Token) -> Op {
-    let (lease, holder, token) = ("leader".into(), holder(process), Some(token));
+pub fn release(process: &str, token: impl Into<Option<Token>>) -> Op {
+    let (lease, holder, token) = ("leader".into(), holder(process), token.into());
     Op::Release(Release {
         lease,
         holder,

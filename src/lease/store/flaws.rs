@@ -82,9 +82,10 @@ const TABLE: &[Row] = &[
             Acquire(400, "a#1", 3),
             Acquire(500, "b#1", 3),
             Acquire(600, "a#1", 4),
+            Acquire(700, "b#1", 4),
         ],
-        Ok(7),
-        Ok(0),
+        Ok(8),
+        Ok(1),
     ),
     (
         Flaw::RandomTokens,

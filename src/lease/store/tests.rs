@@ -435,6 +435,7 @@ fn a_restart_rearms_for_the_longest_ttl_that_was_promised() {
     let mut desk = desk();
     desk.acquire(0, "a", 1).unwrap();
     assert!(desk.renew_for(10, "a", 1, 300).unwrap().durable_changed);
+    assert!(!desk.renew_for(10, "a", 1, 300).unwrap().durable_changed);
     assert!(!desk.renew_for(20, "a", 1, 50).unwrap().durable_changed);
     assert_eq!(desk.record().owner.unwrap().ttl, 300);
     desk.restart(30);

@@ -120,7 +120,7 @@ const TABLE: &[Row] = &[
     ),
     (
         Flaw::AppliesTwice,
-        &[Write(1, 1, "k"), Write(1, 2, "k"), Write(1, 1, "k")],
+        &[Write(1, 2, "k"), Write(1, 3, "k"), Write(1, 1, "k")],
         OLD,
         Ok(()),
     ),

@@ -373,3 +373,22 @@ fn an_answer_to_an_earlier_operation_counts_for_nothing_now() {
         "a later leader may have fenced in between"
     );
 }
+
+#[test]
+fn a_replica_that_lacks_nothing_is_sent_the_change_alone() {
+    let mut cluster = Cluster::new();
+    let (mut leader, _) = cluster.fence(1, &[0, 1, 2]);
+    let late = leader.read(&key()).map(|_| leader.round()).unwrap();
+    leader.give_up();
+    leader.outcome().unwrap();
+    let barrier = leader.fence(2);
+    cluster.carry(&mut leader, barrier, &[0, 1, 2]);
+    // Of the earlier term, it tells nothing of where the replica stands now.
+    let answer = Answer::Stands {
+        version: version(1, 0),
+        value: None,
+    };
+    leader.on_heard(0, late, Heard::Answer(answer));
+    let sent = leader.write(1, &key(), Some("x".into())).unwrap();
+    assert_eq!(sent, Some(vec![accept(0, 1, "x"); 3]));
+}
