@@ -27,15 +27,16 @@
 //! - [`lease`] and [`storage`]: the pure cores. Who may lead, when a leader must stop,
 //!   what storage refuses. Begin with [`LeaseConfig::safe_window`].
 //! - [`node`]: the async shells over the cores: [`elector`](node::elector),
-//!   [`leader`](node::leader), the two servers; and [`node::Node`], the one context
-//!   through which they reach [`clock`], [`net`] and [`disk`].
+//!   [`leader`](node::leader), a server for leases and one for each kind of storage; and
+//!   [`node::Node`], the one context through which they reach [`clock`], [`net`] and
+//!   [`disk`].
 //!
 //! The harness:
 //! - [`fault`]: what can go wrong, as data. [`nemesis`]: how schedules are drawn.
 //! - [`workload`], its [`cluster`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
 //! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
-//! - [`run`], [`campaign`] (many runs at once), [`compare`] (the same seeds on several
-//!   configurations), [`report`], [`cli`].
+//! - [`run`], [`campaign`] (many runs at once), [`hunt`] (how soon a planted flaw is
+//!   convicted), [`compare`] (the same seeds on several configurations), [`report`], [`cli`].
 //!
 //! # Where to add
 //!

@@ -1,6 +1,6 @@
-//! Injects faults when they are due, and heals them when they end. The history
-//! records what a symbolic target resolved to, before the fault is applied, or that
-//! the fault was void: nobody fitted its target.
+//! Injects faults when they are due; `heal` ends them. The history records what a
+//! symbolic target resolved to, before the fault is applied, or that the fault was void:
+//! nobody fitted its target.
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
         Meddling,
         sim::{Cuts, Flaky, Rule},
     },
-    node::gate::{Caught, GcPause},
+    node::gate::GcPause,
     rng::stream,
     run::Header,
     workload::Network,
@@ -32,10 +32,10 @@ pub(super) struct Injector {
     pub(super) links: Links,
     /// How many faults have a node's clock at another rate: its own comes back with
     /// the end of the last.
-    off_rate: BTreeMap<usize, u32>,
+    pub(super) off_rate: BTreeMap<usize, u32>,
     /// By node: one tick in how many it gets, for each fault that starves it.
-    starved: BTreeMap<usize, Vec<u32>>,
-    network: Network,
+    pub(super) starved: BTreeMap<usize, Vec<u32>>,
+    pub(super) network: Network,
     /// Draws one of several nodes that a target may mean.
     pub(super) rng: ChaCha8Rng,
 }
@@ -57,13 +57,6 @@ impl World {
     pub(super) fn inject_due(&mut self, now: Nanos) {
         while let Some(fault) = self.injector.queue.next_due(now) {
             self.inject(fault, now);
-        }
-    }
-
-    pub(super) fn heal_due(&mut self, now: Nanos) {
-        self.catch_gc_pauses();
-        while let Some(ending) = self.injector.queue.next_ending(now) {
-            self.heal(ending);
         }
     }
 
@@ -316,72 +309,6 @@ impl World {
         }
     }
 
-    fn heal(&mut self, ending: Ending) {
-        let names = self.all_names();
-        match ending {
-            Ending::Mend { fault, links } => {
-                self.recorder
-                    .nemesis("heal", json!({"fault": fault, "nodes": self.ends(&links)}));
-                self.injector.links.mend(&self.sim, &names, &links);
-            }
-            Ending::Release { links } => {
-                self.recorder
-                    .nemesis("heal", json!({"fault": "hold", "nodes": self.ends(&links)}));
-                self.injector.links.release(&self.sim, &names, &links);
-            }
-            Ending::NormalLatency { links } => {
-                let value = json!({"fault": "latency", "nodes": self.ends(&links)});
-                self.recorder.nemesis("heal", value);
-                let Network {
-                    min_latency,
-                    max_latency,
-                } = self.injector.network;
-                let links = self.injector.links.quick(links);
-                self.set_latency(&links, min_latency, max_latency);
-            }
-            Ending::Resume { node, boot } => {
-                // A process that was crashed meanwhile has nothing to resume.
-                if self.actors[node].up() && self.actors[node].boots.get() == boot {
-                    let value = json!({"node": self.actors[node].name});
-                    self.recorder.nemesis("resume", value);
-                    self.actors[node].gate.open();
-                }
-            }
-            Ending::Steady { flaky, nodes } => {
-                self.recorder
-                    .nemesis("heal", json!({"fault": "flaky", "nodes": nodes}));
-                self.rules.steady(flaky);
-            }
-            Ending::Wake { node, boot } => {
-                if self.actors[node].up() && self.actors[node].boots.get() == boot {
-                    let value = json!({"fault": "suspend", "node": self.actors[node].name});
-                    self.recorder.nemesis("resume", value);
-                    self.wake(node);
-                }
-            }
-            Ending::Feed { node, one_in } => {
-                let value = json!({"fault": "starve", "nodes": [self.actors[node].name]});
-                self.recorder.nemesis("heal", value);
-                self.feed(node, one_in);
-            }
-            Ending::Restart { node, cut } => {
-                self.recorder
-                    .nemesis("restart", json!({"node": self.actors[node].name}));
-                self.injector.links.mend(&self.sim, &names, &cut);
-                self.sim.bounce(self.actors[node].name.as_str());
-            }
-            Ending::Rate { node } => {
-                let others = self.injector.off_rate.entry(node).or_default();
-                *others -= 1;
-                if *others == 0 {
-                    self.set_rate(node, self.actors[node].initial_rate);
-                }
-            }
-            Ending::SlowSync { node, by } => self.quicken_disk(node, by),
-            Ending::FullDisk { node } => self.free_disk(node),
-        }
-    }
-
     fn cut(
         &mut self,
         name: &'static str,
@@ -431,7 +358,7 @@ impl World {
         true
     }
 
-    fn set_latency(&mut self, links: &[Link], min: Nanos, max: Nanos) {
+    pub(super) fn set_latency(&mut self, links: &[Link], min: Nanos, max: Nanos) {
         for &(a, b) in links.iter().filter(|(a, b)| a < b) {
             let (a, b) = (self.actors[a].name.as_str(), self.actors[b].name.as_str());
             // The first sets both bounds, the second raises the upper one.
@@ -477,7 +404,7 @@ impl World {
         }
     }
 
-    fn feed(&mut self, node: usize, one_in: u32) {
+    pub(super) fn feed(&mut self, node: usize, one_in: u32) {
         let Some(rations) = self.injector.starved.get_mut(&node) else {
             return;
         };
@@ -506,25 +433,5 @@ impl World {
             value["bridge"] = json!(self.actors[bridge].name);
         }
         self.cut(name, value, between(&left, &right), now, length)
-    }
-
-    /// A gc point has closed its gate by itself; the world ends that pause.
-    fn catch_gc_pauses(&mut self) {
-        let now = self.recorder.now();
-        for node in 0..self.actors.len() {
-            if let Some(Caught { length, before }) = self.actors[node].gate.take_caught() {
-                let mut value = json!({"node": self.actors[node].name, "for": length});
-                if let Some(before) = before {
-                    value["before"] = json!(before);
-                }
-                self.recorder.nemesis("paused", value);
-                self.resume_after(node, now.saturating_add(length));
-            }
-        }
-    }
-
-    fn resume_after(&mut self, node: usize, at: Nanos) {
-        let boot = self.actors[node].boots.get();
-        self.injector.queue.end(at, Ending::Resume { node, boot });
     }
 }

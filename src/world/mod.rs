@@ -7,6 +7,7 @@
 
 mod clocks;
 mod disks;
+mod heal;
 mod inject;
 mod links;
 mod queue;

@@ -86,8 +86,10 @@ pub(super) fn cases() -> Vec<Case> {
             workload.cluster = Cluster::of(2).with_storage(StorageKind::CompareAndSwap);
         })
         .under([
-            on(WRITING, 8, late("write", 1, 700)),
+            on(WRITING, 8, late("write", 1, 500)),
             soon(WRITING, 8, 20, cut_off(900)),
+            // Its successor has read, and writes nothing yet.
+            on(Moment::done(F::Acquire), 2, stalled(F::Write, 300)),
         ])
         .planting(Flaw::ComparesRemoteOwner, Check::ZombieWrite),
         Case::of(
