@@ -32,7 +32,8 @@ pub struct LeaseConfig {
 
 impl LeaseConfig {
     /// Sensible timing for a ttl: 1 % drift, a margin of a hundredth, renewal after
-    /// a third of the window, tries of a sixth of it, no lock-delay.
+    /// a third of the window, tries of a sixth of it, two to four acquires a ttl against a
+    /// lease that is held, no lock-delay.
     pub fn for_ttl(ttl: Nanos) -> Self {
         let mut config = Self {
             ttl,
@@ -40,8 +41,8 @@ impl LeaseConfig {
             safety_margin: ttl / 100,
             renew_fraction_ppb: 333_333_333,
             try_timeout: 0,
-            backoff_min: ttl / 8,
-            backoff_max: ttl / 4,
+            backoff_min: ttl / 4,
+            backoff_max: ttl / 2,
             lock_delay: 0,
         };
         config.try_timeout = config.safe_window() / 6;

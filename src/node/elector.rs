@@ -243,24 +243,28 @@ impl Drop for WorkInHand {
         let now = self.shared.clock.now();
         let mut state = self.shared.state();
         state.work_in_hand -= 1;
-        drain(&mut state, now);
+        // Only a drained term gives the elector anything to do.
+        let drained = drain(&mut state, now);
         drop(state);
-        self.shared.poke.notify_one();
+        if drained {
+            self.shared.poke.notify_one();
+        }
     }
 }
 
 /// Lets the release go once a resigning leader has nothing in hand; or the lease run out,
-/// where something of the term may land yet.
-fn drain(state: &mut State, now: Nanos) {
-    if state.planted.has(Flaw::ReleaseBeforeDrain) && state.resigning.take().is_some() {
-        return state.client.drained(now);
+/// where something of the term may land yet. Whether it did either.
+fn drain(state: &mut State, now: Nanos) -> bool {
+    let early = state.planted.has(Flaw::ReleaseBeforeDrain);
+    if state.work_in_hand > 0 && !early {
+        return false;
     }
-    if state.work_in_hand == 0
-        && let Some(token) = state.resigning.take()
-    {
-        match state.unsettled == Some(token) {
-            true => state.client.leave_to_expire(now),
-            false => state.client.drained(now),
-        }
+    let Some(token) = state.resigning.take() else {
+        return false;
+    };
+    match !early && state.unsettled == Some(token) {
+        true => state.client.leave_to_expire(now),
+        false => state.client.drained(now),
     }
+    true
 }

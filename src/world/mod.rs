@@ -15,10 +15,12 @@ mod watch;
 
 use std::{
     cell::{Cell, RefCell},
+    future::poll_fn,
+    pin::pin,
     rc::Rc,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, UNIX_EPOCH},
 };
@@ -187,6 +189,7 @@ impl World {
                 system,
                 setup,
                 &recorder,
+                &time,
                 &rules,
                 &cuts,
                 &panics,
@@ -208,10 +211,7 @@ impl World {
 
     fn step(&mut self) -> Result<(), String> {
         self.ration(self.time.true_now() / TICK);
-        self.time.stepping(true);
-        let stepped = self.sim.step().map_err(|error| error.to_string());
-        self.time.stepping(false);
-        stepped?;
+        self.sim.step().map_err(|error| error.to_string())?;
         let now = Nanos::try_from(self.sim.elapsed().as_nanos()).unwrap_or(Nanos::MAX);
         self.time.set(now);
         let (watch, injector) = (&mut self.watch, &mut self.injector);
@@ -253,6 +253,7 @@ impl Actor {
         system: Arc<dyn System>,
         setup: Setup,
         recorder: &Recorder,
+        time: &Arc<SimTime>,
         rules: &Rc<Rules>,
         cuts: &Rc<Cuts>,
         panics: &Panics,
@@ -262,7 +263,7 @@ impl Actor {
         let (slot, boots) = (self.node.clone(), self.boots.clone());
         let (memory, simulated) = (MemoryDisk::default(), self.disk.clone());
         let (recorder, panics) = (recorder.clone(), panics.clone());
-        let (rules, cuts) = (rules.clone(), cuts.clone());
+        let (rules, cuts, time) = (rules.clone(), cuts.clone(), time.clone());
         sim.host(self.name.as_str(), move || {
             boots.set(boots.get() + 1);
             gate.reset();
@@ -284,8 +285,14 @@ impl Actor {
             *slot.borrow_mut() = Some(node.clone());
             let body = boot(&*system, role, node.clone(), setup.clone());
             let process = Process::new(&name, gate.clone(), Box::pin(node.catching(body)));
+            let time = time.clone();
             async move {
-                process.await;
+                let mut process = pin!(process);
+                poll_fn(|context| {
+                    time.look();
+                    process.as_mut().poll(context)
+                })
+                .await;
                 Ok(())
             }
         });
@@ -305,33 +312,31 @@ fn boot(system: &dyn System, role: Role, node: Node, setup: Setup) -> LocalFutur
     }
 }
 
-/// True time in the simulation: turmoil's own while a step runs, the end of the last
-/// step between steps. (Between steps turmoil may be tearing a host down outside its
-/// runtime, where its clock would fall through to the machine's.)
+/// True time in the simulation: turmoil's own as of the last poll of a process, the end
+/// of the last step between steps. It stands still while a process is polled, and is
+/// asked for many times in one poll, so it is looked up once. (Between steps turmoil may
+/// be tearing a host down outside its runtime, where its clock would fall through to the
+/// machine's.)
 #[derive(Default)]
-struct SimTime {
-    between_steps: AtomicU64,
-    stepping: AtomicBool,
-}
+struct SimTime(AtomicU64);
 
 impl SimTime {
     fn set(&self, now: Nanos) {
-        self.between_steps.store(now, Ordering::Relaxed);
+        self.0.store(now, Ordering::Relaxed);
     }
 
-    fn stepping(&self, stepping: bool) {
-        self.stepping.store(stepping, Ordering::Relaxed);
+    /// A process is about to be polled, inside a step.
+    fn look(&self) {
+        let inside = turmoil::sim_elapsed().map(|now| Nanos::try_from(now.as_nanos()));
+        if let Some(Ok(now)) = inside {
+            self.set(now);
+        }
     }
 }
 
 impl TrueTime for SimTime {
     fn true_now(&self) -> Nanos {
-        let between = self.between_steps.load(Ordering::Relaxed);
-        if !self.stepping.load(Ordering::Relaxed) {
-            return between;
-        }
-        let inside = turmoil::sim_elapsed().map(|now| Nanos::try_from(now.as_nanos()));
-        inside.and_then(Result::ok).unwrap_or(between)
+        self.0.load(Ordering::Relaxed)
     }
 }
 

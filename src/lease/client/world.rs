@@ -106,6 +106,9 @@ impl World {
             max_drift_ppb: DRIFT,
             // More than readings lose by being whole numbers.
             safety_margin: 10,
+            // Candidates that ask often come upon more of what may go wrong.
+            backoff_min: TTL / 8,
+            backoff_max: TTL / 4,
             ..LeaseConfig::for_ttl(TTL)
         };
         let store = LeaseStore::new(
