@@ -8,7 +8,14 @@ use crate::clock_drift::drifting;
 /// with clocks of their own inside the bound, who write, delete and resign.
 pub fn workload() -> Workload {
     // A wide bound, so that what drift does shows above the tick.
-    let lease = drifting(150 * MS);
+    let lease = drifting(170 * MS);
+    // The story is in the changes of leader: a lease that is held is asked for seldom, one
+    // that has run out at once.
+    let lease = LeaseConfig {
+        backoff_min: lease.ttl / 8,
+        backoff_max: lease.ttl * 3 / 4,
+        ..lease
+    };
     let (leader, client) = (Target::Leader, Target::AnyClient);
     let (store, storage) = (Target::Store, Target::Storage);
     let proven = [Moment::done(F::Renew), Moment::done(F::Acquire)];

@@ -9,7 +9,7 @@ pub fn workload() -> Workload {
     choices.extend(
         ["renew", "release", "write"].map(|kind| duplicate(kind).lasting(Length::Long).weight(4)),
     );
-    let calm = Workload::named("duplicates");
+    let calm = Workload::named("duplicates").with_ttl(450 * MS);
     Workload {
         story: "frames of every kind come twice, the second time up to two ttls later",
         cluster: Cluster::of(2),

@@ -5,7 +5,7 @@ use deposed::prelude::*;
 /// Each client contends for every shard. Tokens, fences and refusals belong to one
 /// lease: a high token of one shard says nothing of another.
 pub fn workload() -> Workload {
-    let calm = Workload::named("many-leases").with_ttl(600 * MS);
+    let calm = Workload::named("many-leases").with_ttl(800 * MS);
     let leader = Target::Leader;
     Workload {
         story: "three leases, led by different clients, under pauses and partitions",

@@ -5,7 +5,14 @@ use deposed::prelude::*;
 /// Every leader resigns after two ttls, in the midst of its work. Releases are lost,
 /// come late, or come twice: perhaps when the same client has the lease again.
 pub fn workload() -> Workload {
-    let calm = Workload::named("resign");
+    let calm = Workload::named("resign").with_ttl(450 * MS);
+    // Whoever has given up on its release asks again while the lease still runs: what the
+    // delayed release then finds must be another term.
+    let lease = LeaseConfig {
+        backoff_min: calm.lease.ttl / 5,
+        backoff_max: calm.lease.ttl / 4,
+        ..calm.lease.clone()
+    };
     let resigning = [Moment::invoking(F::Release)];
     Workload {
         story: "every leader resigns after two ttls; releases are lost, late, or doubled",
@@ -42,6 +49,7 @@ pub fn workload() -> Workload {
             (Flaw::SameTokenAgain, Check::BeliefSafety),
             (Flaw::ReleasesAnything, Check::LeaseLinearizable),
         ],
+        lease,
         ..calm
     }
 }

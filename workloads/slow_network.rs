@@ -19,7 +19,7 @@ pub fn workload() -> Workload {
             .weight(6),
         hold(leader, Target::Storage).aimed(&[granted]).weight(3),
     ]);
-    let calm = Workload::named("slow-network");
+    let calm = Workload::named("slow-network").with_ttl(400 * MS);
     Workload {
         story: "latency beyond the try timeout, links held back, late frames of every kind",
         // Deletes and releases, too, or their frames would not be there to suffer.
