@@ -148,6 +148,24 @@ fn a_line_that_is_as_long_as_can_be() {
 }
 
 #[test]
+fn digits_in_a_string_are_no_number() {
+    let digits = "99999999999999999999";
+    for value in [
+        format!(r#""{digits}""#),
+        format!(r#"{{"{digits}":"x"}}"#),
+        format!(r#""x\"{digits}""#),
+        format!(r#"["x\\","{digits}"]"#),
+    ] {
+        read(line("info", "odd", &value)).unwrap_or_else(|error| panic!("{value}: {error}"));
+    }
+    // After a string it is one.
+    for string in ["x", r"xyz\\", r#"xyz\""#] {
+        let value = format!(r#"["{string}",{digits}]"#);
+        refused(line("info", "odd", &value), "file:2", "past 64 bits");
+    }
+}
+
+#[test]
 fn fields_that_do_not_fit() {
     for (from, to, words) in [
         ("\"index\":0", "\"index\":-1", "field `index`"),

@@ -496,6 +496,8 @@ mod tests {
             .acquires("a", 1, 1)
             .writes("a", 2, Some(1), "1/1.1")
             .answered("a", 2)
+            .writes("a", 5, Some(1), "1/1.2")
+            .answered("a", 5)
             .acquires("b", 3, 2)
             .writes("b", 4, Some(2), "2/2.1")
             .answered("b", 4)

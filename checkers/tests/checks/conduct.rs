@@ -109,6 +109,40 @@ fn told_stale_a_leader_believes_no_more() {
 }
 
 #[test]
+fn it_counts_from_the_first_time_that_this_token_was_told_stale() {
+    let stale = |tale: Tale, call, token| {
+        let error = Some(Failure::stale_token(token, 9));
+        tale.complete(call, Kind::Fail, Answer::None, error)
+    };
+    let both_sent = tale()
+        .acquires("a", 1)
+        .invoke("a", write(1, 1))
+        .invoke("a", write(1, 2));
+    stale(stale(both_sent, 2, 1), 3, 1).writes("a", 1).convicts(
+        Conduct,
+        "after it was told",
+        &[4, 6],
+    );
+    // Of another term it was told before.
+    tale()
+        .acquires("a", 1)
+        .stale("a", write(1, 1), 2)
+        .acquires("a", 3)
+        .stale("a", write(3, 1), 4)
+        .writes("a", 3)
+        .convicts(Conduct, "after it was told", &[7, 8]);
+    // It is the belief in that token which must end.
+    tale()
+        .acquires("a", 1)
+        .leads("a", 1, 100)
+        .acquires("a", 3)
+        .stale("a", write(3, 1), 4)
+        .at(50)
+        .acquires("a", 5)
+        .passes(Conduct);
+}
+
+#[test]
 fn a_belief_that_has_yet_to_end_may_be_rewritten() {
     let rewritten = || {
         tale()

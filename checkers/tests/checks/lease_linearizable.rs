@@ -288,6 +288,13 @@ fn from_outside_a_grant_is_early_where_no_clock_allows_it() {
         "b#1 (token 2) was granted the lease at most 98980000 ns by the store's clock after a#1 \
          (token 1) had asked for its 100000000 ns, and nobody sent a release"
     );
+    // What follows takes nothing back.
+    asked()
+        .at(97)
+        .acquires("b", 2)
+        .acquires("b", 3)
+        .writes("b", 3)
+        .convicts(LeaseLinearizable, "98980000 ns", &[0, 1, 2, 3]);
     asked().at(99).acquires("b", 2).passes(LeaseLinearizable);
     // A known clock that runs faster than the drift allows.
     asked()

@@ -24,6 +24,16 @@ fn nothing_lands_below_a_token_that_was_seen() {
 }
 
 #[test]
+fn the_evidence_is_what_first_showed_the_higher_token() {
+    tale()
+        .takes_fence("s", 8)
+        .applies("s", 8, 1)
+        .saw("s", found(&[("leader", 8)]))
+        .applies("s", 7, 1)
+        .convicts(StorageSafety, "token 8", &[0, 3]);
+}
+
+#[test]
 fn each_replica_has_its_own_order() {
     tale()
         .takes_fence("s1", 8)
@@ -122,6 +132,13 @@ fn what_was_acknowledged_binds_what_is_sent_later() {
         .fences("a", 7)
         .convicts(StorageSafety, "a fence", &[1, 2, 3]);
     tale().fences("b", 8).writes("b", 8).passes(StorageSafety);
+    // The highest, and what first showed it.
+    tale()
+        .fences("a", 6)
+        .fences("b", 8)
+        .writes("b", 8)
+        .writes("c", 7)
+        .convicts(StorageSafety, "seen token 8", &[3, 6, 7]);
     // Sent before, it may have landed before.
     tale()
         .invoke("a", write(7, 1))

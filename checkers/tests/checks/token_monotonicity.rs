@@ -161,6 +161,52 @@ fn only_its_holder_uses_a_token() {
         .convicts(TokenMonotonicity, "never granted it", &[4]);
 }
 
+/// A holder is its process's by the acquire that named it, whatever its name.
+#[test]
+fn a_holder_may_be_called_otherwise_than_its_process() {
+    let named = |mut tale: Tale| {
+        for event in &mut tale.events {
+            if event.process == "x" {
+                event.process = "a".into();
+            }
+        }
+        tale
+    };
+    let granted = || tale().acquires("x", 5).grants("x", 0, 5, 0);
+    named(granted().ok("x", fence(5))).passes(TokenMonotonicity);
+    named(granted().ok("x", fence(6))).convicts(TokenMonotonicity, "token 6", &[3]);
+    named(granted().ok("b", fence(5))).convicts(TokenMonotonicity, "token 5", &[3]);
+}
+
+#[test]
+fn what_a_store_comes_back_with_was_granted() {
+    let back = |owner| {
+        tale()
+            .grants("z", 1, 4, 0)
+            .recovers(5, owner, 0)
+            .at(300)
+            .fences("a", 5)
+    };
+    back(Some("a")).passes(TokenMonotonicity);
+    for owner in [Some("b"), None] {
+        back(owner).convicts(TokenMonotonicity, "token 5", &[2]);
+    }
+}
+
+#[test]
+fn only_its_own_crash_takes_a_token_away() {
+    let after = |fault: &str, node: &str| {
+        tale()
+            .grants("a", 0, 5, 0)
+            .acquires("a", 5)
+            .nemesis(fault, json!({"node": node}))
+            .fences("a", 5)
+    };
+    after("pause", "a").passes(TokenMonotonicity);
+    after("crash", "b").passes(TokenMonotonicity);
+    after("crash", "a").convicts(TokenMonotonicity, "token 5", &[4]);
+}
+
 #[test]
 fn an_acquire_without_an_answer_may_have_been_granted() {
     let late = tale()

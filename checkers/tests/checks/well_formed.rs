@@ -1,6 +1,6 @@
 use deposed_checkers::history::{Answer, Kind};
 use deposed_checkers::judge::judge;
-use deposed_checkers::verdict::Check::WellFormed;
+use deposed_checkers::verdict::Check::{StorageSafety, WellFormed};
 
 use crate::tale::*;
 
@@ -69,6 +69,17 @@ fn calls_pair_up() {
     let mut reused = good.acquires("a", 2);
     reused.events[2].call = Some(0);
     reused.convicts(WellFormed, "used again", &[2]);
+}
+
+#[test]
+fn what_was_convicted_before_the_malformed_event_stands() {
+    let mut tale = tale()
+        .takes_fence("s", 8)
+        .applies("s", 7, 1)
+        .acquires("a", 1);
+    tale.events[3].index = 7;
+    tale.clone().convicts(WellFormed, "", &[7]);
+    tale.convicts(StorageSafety, "token 7", &[0, 1]);
 }
 
 #[test]

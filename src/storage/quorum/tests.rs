@@ -170,6 +170,10 @@ fn a_late_state_takes_a_replica_back_nowhere() {
         version(1, 3)
     );
     assert_eq!(value_of(&replica), Some("new"));
+    // Nor one that is no newer, nor a change that comes after nothing.
+    stands(&mut replica, 1, Message::Adopt(state(1, 3, "again")));
+    stands(&mut replica, 1, accept(3, 3, "again"));
+    assert_eq!(value_of(&replica), Some("new"));
 }
 
 #[test]
@@ -204,6 +208,7 @@ fn a_replica_comes_back_with_its_promise_and_its_state() {
     let records: Vec<(Name, ReplicaRecord)> = serde_json::from_str(&written).unwrap();
     let back = QuorumReplica::recover(records.into_iter().collect());
     assert_eq!(back, replica);
+    assert_eq!(back.rebased(9), replica, "it holds no time");
     assert_eq!(back.highest().collect::<Vec<_>>(), [(&lease(), 4)]);
 }
 
@@ -313,6 +318,26 @@ fn what_was_never_sent_leaves_no_trace() {
 }
 
 #[test]
+fn what_was_sent_before_may_have_been_copied_on_the_way() {
+    let mut cluster = Cluster::new();
+    let (mut leader, _) = cluster.fence(1, &[0, 1, 2]);
+    cluster.write(&mut leader, 1, "a", &[1, 2]);
+    leader.write(2, &key(), Some("b".into())).unwrap();
+    let (round, behind) = (leader.round(), version(1, 0));
+    let answer = Answer::Stands {
+        version: behind,
+        value: None,
+    };
+    let repair = leader.on_heard(0, round, Heard::Answer(answer));
+    assert!(matches!(repair[..], [(0, Message::Adopt(_))]));
+    for replica in 0..3 {
+        leader.on_heard(replica, round, Heard::NotSent);
+    }
+    let in_doubt = QuorumOutcome::Unreached(Certainty::MayHaveApplied);
+    assert_eq!(leader.outcome(), Some(in_doubt));
+}
+
+#[test]
 fn a_barrier_tried_again_keeps_the_state_that_it_chose() {
     let mut cluster = Cluster::new();
     let (mut old, _) = cluster.fence(1, &[0, 1, 2]);
@@ -391,4 +416,20 @@ fn a_replica_that_lacks_nothing_is_sent_the_change_alone() {
     leader.on_heard(0, late, Heard::Answer(answer));
     let sent = leader.write(1, &key(), Some("x".into())).unwrap();
     assert_eq!(sent, Some(vec![accept(0, 1, "x"); 3]));
+}
+
+#[test]
+fn a_replica_that_is_known_to_lag_is_sent_the_state_at_once() {
+    let mut cluster = Cluster::new();
+    let (mut leader, _) = cluster.fence(1, &[0, 1, 2]);
+    cluster.write(&mut leader, 1, "a", &[1, 2]);
+    let behind = Answer::Stands {
+        version: version(1, 0),
+        value: None,
+    };
+    leader.on_heard(0, leader.round(), Heard::Answer(behind));
+    let sent = leader.write(2, &key(), Some("b".into())).unwrap();
+    let change = || accept(1, 2, "b");
+    let whole = Message::Adopt(state(1, 2, "b"));
+    assert_eq!(sent, Some(vec![whole, change(), change()]));
 }
