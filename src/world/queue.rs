@@ -13,13 +13,16 @@ use crate::fault::{Fault, Moment, Schedule, Trigger};
 pub(super) struct Queue {
     due: BTreeMap<(Nanos, u64), Fault>,
     waiting: BTreeMap<(Moment, u32), Vec<(Nanos, Fault)>>,
-    /// By moment: from when on they wait for it, entry, how long after it, what.
-    next: BTreeMap<Moment, BTreeMap<(Nanos, u64), (Nanos, Fault)>>,
+    next: BTreeMap<Moment, Waiting>,
     met: BTreeMap<Moment, u32>,
     ending: BTreeMap<(Nanos, u64), Ending>,
     entries: u64,
     stopped: bool,
 }
+
+/// From when on faults wait for a moment, and in the order of which entry: how long after
+/// it they strike, and what.
+type Waiting = BTreeMap<(Nanos, u64), (Nanos, Fault)>;
 
 /// How a fault ends.
 pub(super) enum Ending {
