@@ -22,7 +22,7 @@ pub struct LeaderStorage {
 }
 
 enum Way {
-    OneNode(StorageClient),
+    OneNode(Box<StorageClient>),
     Quorum(Box<QuorumClient>),
 }
 
@@ -46,7 +46,8 @@ impl LeaderStorage {
             }
             StorageKind::Fenced | StorageKind::CompareAndSwap | StorageKind::Effects { .. } => {
                 let peer = storages.first().expect("some node holds the data");
-                Way::OneNode(StorageClient::new(node, peer.clone(), try_timeout))
+                let client = StorageClient::new(node, peer.clone(), try_timeout);
+                Way::OneNode(Box::new(client))
             }
         };
         Self { kind, way, planted }

@@ -160,7 +160,9 @@ fn late_renew_extends_counts_an_answer_from_now_once_the_next_try_was_sent() {
     let answered = |tries: &'static [Nanos], at| {
         both(Flaw::LateRenewExtends, move |client| {
             let mut client = lead(client);
-            tries.iter().for_each(|now| drop(client.tick(*now)));
+            for now in tries {
+                let _ = client.tick(*now);
+            }
             client.on_reply(at, &Reply::Renewed { attempt: 1 }, 0);
             until(&client)
         })
