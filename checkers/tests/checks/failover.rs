@@ -264,6 +264,34 @@ fn two_lost_renewals_end_no_term() {
 }
 
 #[test]
+fn the_tries_that_count_are_those_after_the_last_that_was_answered() {
+    // The answer to the first comes after the later ones are lost.
+    let late = |lost| {
+        let mut tale = loses_renewals(0).invoke("a", renew("a", 1));
+        for _ in 0..lost {
+            tale = tale.times_out("a", renew("a", 1));
+        }
+        ends_in_calm(tale.ends_ok(7)).with_a_store()
+    };
+    late(2).convicts(Failover, "after 2 lost renewals", &[2, 5, 8, 10]);
+    late(3).passes(Failover);
+    // One that is sent when the term is over could not have kept it.
+    ends_in_calm(loses_renewals(2).at(132).invoke("a", renew("a", 1)))
+        .with_a_store()
+        .convicts(Failover, "after 2 lost renewals", &[2, 5, 7, 10]);
+}
+
+#[test]
+fn only_what_befell_the_term_itself_excuses_it() {
+    for (who, token) in [("b", 1), ("a", 9), ("b", 9)] {
+        let told = loses_renewals(1).stale(who, write(token, 1), 10);
+        ends_in_calm(told)
+            .with_a_store()
+            .convicts(Failover, "after one lost renewal", &[2, 5, 7]);
+    }
+}
+
+#[test]
 fn a_term_that_ends_otherwise_is_not_judged() {
     ends_in_calm(loses_renewals(1).at(100).follows("a", 1))
         .with_a_store()
@@ -321,6 +349,21 @@ fn calm_is_quiet_again() {
     term(299)
         .with_a_store()
         .convicts(Failover, "after one lost renewal", &[6, 7]);
+}
+
+#[test]
+fn nothing_is_quiet_after_a_fault_until_calm() {
+    tale()
+        .nemesis("pause", json!({"node": "a"}))
+        .acquires("a", 1)
+        .at(300)
+        .leads("a", 1, 350)
+        .line("a", Kind::Invoke, None, renewal(), None)
+        .at(900)
+        .nemesis("calm", json!({}))
+        .writes("a", 1)
+        .with_a_store()
+        .passes(Failover);
 }
 
 #[test]

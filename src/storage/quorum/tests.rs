@@ -433,3 +433,51 @@ fn a_replica_that_is_known_to_lag_is_sent_the_state_at_once() {
     let whole = Message::Adopt(state(1, 2, "b"));
     assert_eq!(sent, Some(vec![whole, change(), change()]));
 }
+
+#[test]
+fn a_refused_message_is_told_whether_it_was_taken_before() {
+    let mut replica = QuorumReplica::new();
+    stands(&mut replica, 1, Message::Adopt(state(1, 0, "a")));
+    stands(&mut replica, 1, accept(0, 2, "b"));
+    stands(&mut replica, 2, Message::Prepare);
+    let (may_have, not) = (Certainty::MayHaveApplied, Certainty::NotApplied);
+    for (message, expected) in [
+        (accept(0, 1, "b"), may_have),
+        (accept(0, 2, "b"), may_have),
+        (accept(2, 3, "b"), not),
+        (Message::Adopt(state(1, 2, "b")), may_have),
+        (Message::Adopt(state(1, 3, "b")), not),
+        (Message::Query { key: key() }, not),
+        (Message::Prepare, not),
+    ] {
+        let Err(Refusal::StaleToken { applied_before, .. }) = replica.take(&lease(), 1, &message)
+        else {
+            panic!("{message:?} was taken")
+        };
+        assert_eq!(applied_before, expected, "{message:?}");
+    }
+}
+
+#[test]
+fn a_fence_under_a_token_already_promised_becomes_durable_once() {
+    let mut replica = QuorumReplica::new();
+    stands(&mut replica, 3, Message::Adopt(state(3, 1, "a")));
+    for changed in [true, false] {
+        let taken = replica.take(&lease(), 3, &Message::Prepare).unwrap();
+        assert_eq!(taken.changed, changed);
+    }
+}
+
+#[cfg(feature = "flaws")]
+#[test]
+fn with_its_flaw_a_read_is_what_the_first_replica_holds() {
+    let flaw = Planted::one(crate::flaw::Flaw::ReadsOneReplica);
+    for (planted, read) in [(Planted::NONE, holds("a")), (flaw, DONE)] {
+        let mut cluster = Cluster::new();
+        let mut leader = QuorumCoordinator::new(3, planted);
+        let barrier = leader.fence(1);
+        cluster.carry(&mut leader, barrier, &[0, 1, 2]);
+        cluster.write(&mut leader, 1, "a", &[1, 2]);
+        assert_eq!(cluster.read(&mut leader, &[0, 1, 2]), read);
+    }
+}
