@@ -42,7 +42,7 @@ pub(super) fn cases() -> Vec<Case> {
             "one resource knows the new epoch, the other does not",
             &["apache/kafka pull 5101"],
         )
-        .with(|workload| workload.traffic.keys = 3)
+        .with(|workload| workload.traffic.keys = 20)
         .under(zombie())
         .planting(Flaw::TokenPerKey, Check::StorageSafety),
         Case::of(
