@@ -19,8 +19,10 @@ fn the_failure_it_opens_with_is_printed() {
     let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
     let workloads = deposed_workloads::all();
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
+    // A history of before would take the name.
+    let _ = std::fs::remove_dir_all(&kept);
     let kept = kept.to_str().expect("a path in UTF-8");
-    let args = "deposed run gc-pause --flaw accepts-anything --seed 0 --out";
+    let args = "deposed run gc-pause --flaw accepts-anything --seed 2 --out";
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let suite = Suite { workloads, systems };
     let code = cli::run(&suite, args.split(' ').chain([kept]), &mut out, &mut err);
@@ -30,8 +32,8 @@ fn the_failure_it_opens_with_is_printed() {
         .split_once("\n\nFAILED")
         .expect("the failure, then the tally");
     // The README keeps its histories in runs/.
-    let path = format!("{kept}/gc-pause-accepts-anything-0");
-    let failure = failure.replace(&path, "runs/gc-pause-accepts-anything-0");
+    let path = format!("{kept}/gc-pause-accepts-anything-2");
+    let failure = failure.replace(&path, "runs/gc-pause-accepts-anything-2");
     assert!(
         readme().contains(&failure),
         "the README should open with:\n\n{failure}"
