@@ -467,17 +467,3 @@ fn a_fence_under_a_token_already_promised_becomes_durable_once() {
         assert_eq!(taken.changed, changed);
     }
 }
-
-#[cfg(feature = "flaws")]
-#[test]
-fn with_its_flaw_a_read_is_what_the_first_replica_holds() {
-    let flaw = Planted::one(crate::flaw::Flaw::ReadsOneReplica);
-    for (planted, read) in [(Planted::NONE, holds("a")), (flaw, DONE)] {
-        let mut cluster = Cluster::new();
-        let mut leader = QuorumCoordinator::new(3, planted);
-        let barrier = leader.fence(1);
-        cluster.carry(&mut leader, barrier, &[0, 1, 2]);
-        cluster.write(&mut leader, 1, "a", &[1, 2]);
-        assert_eq!(cluster.read(&mut leader, &[0, 1, 2]), read);
-    }
-}
