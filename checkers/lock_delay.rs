@@ -314,7 +314,9 @@ impl Checker for LockDelay {
             }
             _ => return,
         }
-        self.any |= matches!(event.body, Body::Observed(_));
+        // A denial alone tells nothing of who holds the lease.
+        self.any |=
+            matches!(&event.body, Body::Observed(what) if !matches!(what, Observation::Denied(_)));
     }
 
     fn found(&self) -> bool {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The nodes of a run: one lease server, the storage, and the clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// How many clients, 1 to 26: `a`, `b`, `c` …
     pub clients: u8,

@@ -4,9 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use deposed_checkers::{
-    history::{Event, Nanos},
+    history::{Body, Event, F, Nanos, Observation},
     judge::Judge,
-    verdict::Check,
+    verdict::{Check, Evidence, Verdict},
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -53,6 +53,8 @@ pub struct Spoils {
     pub simulated: Nanos,
     /// CPU time of the thread.
     pub cpu: Duration,
+    /// Whether what it convicted of was harm done.
+    pub manifest: bool,
     /// Another check that convicted earlier, or in its stead.
     pub sooner: Option<Check>,
     /// Why the hunt was given up: the harness itself is broken by the flaw.
@@ -93,8 +95,9 @@ impl Hunt<'_> {
             true => trial.time,
             false => header.chaos.saturating_add(header.calm),
         };
-        let sooner = trial.finish(&recorded.history[..], &mut spoils.convicted);
-        spoils.sooner = spoils.sooner.or(sooner);
+        let found = trial.finish(&recorded.history);
+        (spoils.convicted, spoils.manifest) = (found.convicted, found.manifest);
+        spoils.sooner = spoils.sooner.or(found.sooner);
         Ok(())
     }
 
@@ -155,21 +158,31 @@ impl Trial {
     }
 
     /// The last word: what was not heard yet, and what only the end decides.
-    fn finish(mut self, history: &[Event], convicted: &mut bool) -> Option<Check> {
+    fn finish(mut self, history: &[Event]) -> Found {
         if !self.convicted {
             let mut rest = history[self.heard.min(history.len())..].to_vec();
             self.hear(&mut rest);
         }
-        *convicted = self.convicted;
-        if !self.convicted {
-            let verdicts = self.judge.finish();
-            let violated: Vec<Check> = verdicts.violated().map(|(check, _)| check).collect();
-            *convicted = violated.contains(&self.check);
-            let other = violated.into_iter().find(|check| *check != self.check);
-            self.sooner = self.sooner.or(other.filter(|_| !*convicted));
+        let verdicts = self.judge.finish();
+        let evidence = match verdicts.of(self.check) {
+            Some(Verdict::Violated(evidence)) => Some(evidence),
+            _ => None,
+        };
+        let mut violated = verdicts.violated().map(|(check, _)| check);
+        let other = violated.find(|check| *check != self.check);
+        Found {
+            convicted: evidence.is_some(),
+            manifest: evidence.is_some_and(|evidence| is_harm(self.check, evidence, history)),
+            sooner: self.sooner.or(other.filter(|_| evidence.is_none())),
         }
-        self.sooner
     }
+}
+
+/// What a trial came to.
+struct Found {
+    convicted: bool,
+    manifest: bool,
+    sooner: Option<Check>,
 }
 
 /// The CPU time of this thread: a simulation runs on the thread that asks for it.
@@ -181,21 +194,35 @@ fn cpu_time() -> Duration {
     )
 }
 
-/// Whether what the check convicts of is harm done, and not only a rule broken that
-/// keeps harm away: two leaders, a stale write that landed, an update lost, a token used
-/// twice, nobody who leads.
-pub fn is_manifest(check: Check) -> bool {
-    match check {
-        Check::TokenMonotonicity
-        | Check::StorageSafety
-        | Check::ZombieWrite
-        | Check::BeliefSafety
-        | Check::RegisterLinearizable
-        | Check::Failover => true,
-        Check::WellFormed
-        | Check::ElectionBarrier
-        | Check::LeaseLinearizable
-        | Check::LockDelay
-        | Check::Conduct => false,
+/// Whether what a check convicted of is harm done, and not only a rule broken that keeps
+/// harm away: two leaders, a stale write that landed, an update lost, a token granted
+/// twice, nobody who leads. That something was forgotten is no harm yet.
+fn is_harm(check: Check, evidence: &Evidence, history: &[Event]) -> bool {
+    let Ok(culprit) = usize::try_from(evidence.culprit) else {
+        return false;
+    };
+    let Some(event) = history.get(culprit) else {
+        return false;
+    };
+    match (check, &event.body) {
+        (
+            Check::ZombieWrite
+            | Check::BeliefSafety
+            | Check::RegisterLinearizable
+            | Check::Failover,
+            _,
+        ) => true,
+        (Check::StorageSafety, Body::Observed(Observation::Applied(_))) => true,
+        (Check::StorageSafety, Body::Complete(f, _)) => *f != F::Fence,
+        (Check::TokenMonotonicity, Body::Observed(Observation::Granted(granted))) => {
+            let same = |before: &Event| match &before.body {
+                Body::Observed(Observation::Granted(earlier)) => {
+                    earlier.lease == granted.lease && earlier.token >= granted.token
+                }
+                _ => false,
+            };
+            history[..culprit].iter().any(same)
+        }
+        _ => false,
     }
 }

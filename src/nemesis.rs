@@ -22,9 +22,10 @@ use crate::{
 };
 
 pub use menu::{
-    FRAMES, backup, bridge, crash, delay, duplicate, each_kind, flaky, full_disk, gc_pause, halves,
-    hold, io_error, isolate, latency, lose, lose_exactly, partition, partition_oneway, pause,
-    power_cut, power_loss, rate, restore, slow_sync, starve, step, suspend,
+    FRAMES, FRAMES_OF_STORAGES, backup, bridge, crash, delay, duplicate, each_kind, flaky,
+    full_disk, gc_pause, halves, hold, io_error, isolate, latency, lose, lose_exactly, partition,
+    partition_oneway, pause, power_cut, power_loss, rate, restore, slow_sync, starve, step,
+    suspend,
 };
 
 /// What may go wrong, and how often.

@@ -86,6 +86,7 @@ impl Workload {
 
 /// What leaders do with their terms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Traffic {
     /// How many leases there are; each client contends for all.
     pub leases: u32,
@@ -131,6 +132,7 @@ impl Traffic {
 
 /// The simulated network when nothing is wrong with it. Latencies are one way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Network {
     /// The least latency; a tick (1 ms) at least, or messages arrive before they left.
     pub min_latency: Nanos,

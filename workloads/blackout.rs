@@ -15,6 +15,7 @@ pub fn workload() -> Workload {
     ];
     Workload {
         story: "every node loses its power at once, and boots again",
+        cluster: Cluster::of(3).on_disks(),
         nemesis: Nemesis::one_in(
             4,
             vec![
@@ -33,6 +34,10 @@ pub fn workload() -> Workload {
             Mark::Restarted,
             Mark::TakenOverAfterExpiry,
             Mark::Wrote,
+        ],
+        catches: vec![
+            (Flaw::CounterNotSynced, Check::TokenMonotonicity),
+            (Flaw::FenceNotDurable, Check::StorageSafety),
         ],
         ..Workload::named("blackout")
     }

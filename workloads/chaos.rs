@@ -4,7 +4,7 @@ use deposed::prelude::*;
 
 use crate::clock_drift::drifting;
 
-/// Every fault of the other workloads, 2 to 5 in each ttl, against three clients
+/// Every fault of the other workloads but those of disks, 2 to 5 in each ttl, against three clients
 /// with clocks of their own inside the bound, who write, delete and resign.
 pub fn workload() -> Workload {
     // A wide bound, so that what drift does shows above the tick.
@@ -75,7 +75,7 @@ pub fn workload() -> Workload {
         power_loss(Target::Everyone).lasting(Length::Short),
     ]);
     Workload {
-        story: "everything above at once, 2 to 5 faults a ttl",
+        story: "everything above at once but failing disks, 2 to 5 faults a ttl",
         traffic: Traffic {
             keys: 3,
             delete_one_in: 10,

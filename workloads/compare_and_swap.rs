@@ -12,7 +12,9 @@ pub fn workload() -> Workload {
     let proven = [Moment::done(F::Renew), Moment::done(F::Acquire)];
     Workload {
         story: "stale writes against storage that grants the leases itself, and sets no barrier",
-        cluster: Cluster::of(3).with_storage(StorageKind::CompareAndSwap),
+        cluster: Cluster::of(3)
+            .with_storage(StorageKind::CompareAndSwap)
+            .on_disks(),
         traffic: Traffic {
             delete_one_in: 10,
             resign_every: Some(calm.lease.ttl * 3),
@@ -35,6 +37,8 @@ pub fn workload() -> Workload {
                 isolate(leader).aimed(&proven).lasting(Length::AroundTtl),
                 partition_oneway(store, leader).aimed(&writing),
                 crash(store).aimed(&writing).lasting(Length::Short),
+                power_cut(store).lasting(Length::Short),
+                io_error(store),
                 power_loss(store).aimed(&proven).lasting(Length::Short),
             ],
         ),

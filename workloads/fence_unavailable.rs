@@ -12,6 +12,7 @@ pub fn workload() -> Workload {
     let for_its_term = Length::Exactly(ttl * 3);
     Workload {
         story: "storage is down or unreachable for a new leader: it takes no writes",
+        cluster: Cluster::of(3).on_disks(),
         traffic: Traffic {
             resign_every: Some(ttl * 2),
             ..calm.traffic.clone()

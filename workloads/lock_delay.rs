@@ -16,6 +16,7 @@ pub fn workload() -> Workload {
     let refused = [Moment::invoking(F::Acquire)];
     Workload {
         story: "leaders are cut off, paused or resign; the store restarts inside the lock-delay",
+        cluster: Cluster::of(3).on_disks(),
         traffic: Traffic {
             resign_every: Some(lease.ttl * 5),
             ..Traffic::for_ttl(lease.ttl)

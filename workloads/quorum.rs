@@ -33,6 +33,8 @@ pub fn workload() -> Workload {
         hold(leader, minority).aimed(&writing).weight(2),
         crash(minority).aimed(&writing).weight(2),
         power_loss(minority).aimed(&writing).weight(2),
+        power_cut(minority).weight(2),
+        io_error(minority).weight(2),
         pause(minority).weight(2),
         // A majority out of a leader's reach: its write is on one replica, or on none.
         partition(leader, storage).aimed(&writing),
@@ -59,7 +61,9 @@ pub fn workload() -> Workload {
     ]);
     Workload {
         story: "one of three replicas cut off, down or lagging; leaders deposed between writes",
-        cluster: Cluster::of(3).with_storage(StorageKind::Quorum { replicas: 3 }),
+        cluster: Cluster::of(3)
+            .with_storage(StorageKind::Quorum { replicas: 3 })
+            .on_disks(),
         traffic: Traffic {
             keys: 2,
             delete_one_in: 10,

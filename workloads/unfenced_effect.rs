@@ -25,10 +25,7 @@ pub fn workload() -> Workload {
     let without_keys = StorageKind::Effects { keys: false };
     Workload {
         story: "a resource that checks no tokens: lock-delay and idempotency keys in their place",
-        cluster: Cluster {
-            storage: both.storage,
-            ..Cluster::of(3)
-        },
+        cluster: Cluster::of(3).with_storage(both.storage).on_disks(),
         traffic: Traffic {
             keys: 4,
             resign_every: Some(lease.ttl * 3 / 2),

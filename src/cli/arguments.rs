@@ -45,7 +45,8 @@ check was violated in the workload's own configuration; 2: bad usage; 130: inter
 Each row is a flaw, a workload that must show it, and the check that must convict it. A run \
 ends at the conviction. Harm is manifest (two leaders, a stale write that landed, a token \
 used twice, nobody who leads) or latent (a rule broken that keeps harm away). \
-Exit code 0: all convicted; 1: one escaped; 2: bad usage.")]
+Exit code 0: all convicted; 1: one escaped; 2: bad usage; 3: nobody read to the end; \
+130: interrupted.")]
     Flaws(FlawsArgs),
     /// Show a recorded history, one event a line
     Show(ShowArgs),

@@ -158,9 +158,10 @@ fn database(file: impl StorageBackend, path: &str) -> io::Result<Database> {
         .set_check_integrity_on_open(true)
         .create_with_backend(file);
     opened.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => io::Error::other(format!(
-            "the durable file '{path}' is open in another process"
-        )),
+        DatabaseError::DatabaseAlreadyOpen => io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!("the durable file '{path}' is open in another process"),
+        ),
         error => told(path, error.into()),
     })
 }

@@ -1,7 +1,7 @@
 //! Records in a real file, for a node in service.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
@@ -22,7 +22,8 @@ use crate::net::LocalFuture;
 /// refused.
 pub struct FileDisk {
     folder: RealFolder,
-    missing: Missing,
+    /// A file that was there once and is gone is not made anew.
+    missing: Cell<Missing>,
     engine: RefCell<Option<Engine>>,
 }
 
@@ -53,7 +54,7 @@ impl FileDisk {
     fn at(folder: &Path, missing: Missing) -> Self {
         Self {
             folder: RealFolder(folder.to_owned()),
-            missing,
+            missing: Cell::new(missing),
             engine: RefCell::default(),
         }
     }
@@ -79,7 +80,8 @@ impl Disk for FileDisk {
     fn records(&self) -> LocalFuture<'_, io::Result<Records>> {
         // The old one holds the file's lock.
         drop(self.engine.take());
-        let opened = Engine::open(&self.folder, self.missing).map(|(engine, records)| {
+        let opened = Engine::open(&self.folder, self.missing.get()).map(|(engine, records)| {
+            self.missing.set(Missing::Refuse);
             *self.engine.borrow_mut() = Some(engine);
             records
         });

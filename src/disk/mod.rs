@@ -67,6 +67,17 @@ pub struct Restored {
     pub floor: Token,
 }
 
+/// Declares a disk an old copy: what an operator does after putting a backup in place and
+/// before the lease server starts on it. `floor` is at least the highest token that was
+/// ever granted; above it every lease goes on.
+///
+/// # Errors
+/// When the disk cannot be read or written, or its file is corrupted.
+pub async fn declare_restored(disk: &dyn Disk, floor: Token) -> io::Result<()> {
+    disk.records().await?;
+    commit_json(disk, RESTORED, &Restored { floor }).await
+}
+
 /// One change to a batch, as JSON.
 ///
 /// # Errors

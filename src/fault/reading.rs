@@ -185,7 +185,7 @@ fn variants(error: &str) -> Option<Vec<&str>> {
     Some(known.split('`').skip(1).step_by(2).collect())
 }
 
-fn unknown(kind: &str, given: &str, known: &[&str]) -> String {
+pub(crate) fn unknown(kind: &str, given: &str, known: &[&str]) -> String {
     let all = known.join(", ");
     match nearest(given, known.iter().copied()) {
         Some(near) => {

@@ -9,6 +9,7 @@ pub const PPB: u64 = 1_000_000_000;
 /// How a client keeps a lease. Durations are nanoseconds on the clock of whoever
 /// measures them: `ttl` and `lock_delay` on the store's, the rest on the client's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LeaseConfig {
     /// How long a grant or a renewal lasts at the store.
     pub ttl: Nanos,

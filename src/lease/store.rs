@@ -47,6 +47,8 @@ pub struct LeaseStore {
     leases: BTreeMap<Name, Lease>,
     /// No token up to here is granted. 0 unless restored.
     floor: Token,
+    /// For how long from a restart nothing is granted, while that time is not over.
+    closed_for: Nanos,
     /// Before this instant nothing is granted. 0 unless restored.
     closed_until: Nanos,
 }
@@ -88,6 +90,7 @@ impl LeaseStore {
             planted,
             leases: BTreeMap::new(),
             floor: 0,
+            closed_for: 0,
             closed_until: 0,
         }
     }
@@ -125,6 +128,7 @@ impl LeaseStore {
             planted,
             leases,
             floor: 0,
+            closed_for: 0,
             closed_until: 0,
         }
     }
@@ -145,6 +149,13 @@ impl LeaseStore {
         floor: Token,
         now: Nanos,
     ) -> Self {
+        // The limits may have been lowered since.
+        let owners = records.values().filter_map(|record| record.owner.as_ref());
+        let longest = owners.map(|owner| owner.ttl.saturating_add(owner.lock_delay));
+        let closed_for = longest
+            .chain([limits.max_ttl.saturating_add(limits.lock_delay)])
+            .max()
+            .unwrap_or(0);
         let raised = |record: LeaseRecord| Lease {
             counter: record.counter.max(floor),
             owner: None,
@@ -153,12 +164,12 @@ impl LeaseStore {
             .into_iter()
             .map(|(name, record)| (name, raised(record)))
             .collect();
-        let closed_for = limits.max_ttl.saturating_add(limits.lock_delay);
         let mut store = Self {
             limits,
             planted,
             leases,
             floor: 0,
+            closed_for: 0,
             closed_until: 0,
         };
         store.resume_restoration(Restoration { floor, closed_for }, now);
@@ -167,16 +178,17 @@ impl LeaseStore {
 
     /// What must be durable, beside the records, of a store that was once restored.
     pub fn restoration(&self, now: Nanos) -> Restoration {
-        let whole = self.limits.max_ttl.saturating_add(self.limits.lock_delay);
+        let closed = now < self.closed_until;
         Restoration {
             floor: self.floor,
-            closed_for: if now < self.closed_until { whole } else { 0 },
+            closed_for: if closed { self.closed_for } else { 0 },
         }
     }
 
     /// Takes up a restoration after a further restart, on a store just recovered.
     pub fn resume_restoration(&mut self, restoration: Restoration, now: Nanos) {
         self.floor = self.floor.max(restoration.floor);
+        self.closed_for = self.closed_for.max(restoration.closed_for);
         let closed_until = now.saturating_add(restoration.closed_for);
         self.closed_until = self.closed_until.max(closed_until);
     }
@@ -368,6 +380,9 @@ impl LeaseStore {
     pub fn rebased(&self, now: Nanos) -> Self {
         let mut store = self.clone();
         store.closed_until = store.closed_until.saturating_sub(now);
+        if store.closed_until == 0 {
+            store.closed_for = 0;
+        }
         for owner in store
             .leases
             .values_mut()

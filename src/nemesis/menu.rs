@@ -76,6 +76,20 @@ pub const FRAMES: [&str; 14] = [
     "read-reply",
 ];
 
+/// The kinds of frame that only some storages send: the quorum's, and the relay's.
+pub const FRAMES_OF_STORAGES: [&str; 10] = [
+    "prepare",
+    "query",
+    "accept",
+    "adopt",
+    "effect",
+    "prepare-reply",
+    "query-reply",
+    "accept-reply",
+    "adopt-reply",
+    "effect-reply",
+];
+
 /// The same choice for each kind of frame: `each_kind(lose)`.
 pub fn each_kind(make: fn(&str) -> Choice) -> Vec<Choice> {
     FRAMES.into_iter().map(make).collect()
@@ -279,7 +293,7 @@ mod tests {
     /// A message rule for a kind that nobody sends would strike nothing.
     #[test]
     fn every_kind_of_frame_is_one_that_is_sent() {
-        for kind in FRAMES {
+        for kind in FRAMES.into_iter().chain(FRAMES_OF_STORAGES) {
             let frame = json!({"kind": kind});
             let result = match kind.ends_with("-reply") {
                 true => serde_json::from_value::<Reply>(frame).map(drop),

@@ -86,7 +86,7 @@ async fn take_up<S>(
 fn is_final(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::InvalidData | io::ErrorKind::NotFound
+        io::ErrorKind::InvalidData | io::ErrorKind::NotFound | io::ErrorKind::ResourceBusy
     )
 }
 

@@ -1,12 +1,13 @@
 //! What hunting planted flaws came to: a row a flaw and workload, and the sum.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use deposed_checkers::history::Nanos;
 
 use super::text::counted;
 use crate::{
-    hunt::{Hunt, Spoils, is_manifest},
+    flaw::Flaw,
+    hunt::{Hunt, Spoils},
     workload::SECOND,
 };
 
@@ -25,6 +26,11 @@ impl Row<'_> {
     /// Whether some hunt came home without a conviction.
     pub fn escaped(&self) -> bool {
         self.ours.iter().any(|spoils| !spoils.convicted)
+    }
+
+    /// Whether every conviction was of harm done.
+    pub fn is_manifest(&self) -> bool {
+        self.ours.iter().all(|spoils| spoils.manifest)
     }
 
     /// How many times more CPU uniform schedules take, and whether that is a lower
@@ -124,7 +130,7 @@ impl Table {
             }
             None => String::new(),
         };
-        let harm = match is_manifest(check) {
+        let harm = match row.is_manifest() {
             true => "manifest",
             false => "latent",
         };
@@ -147,6 +153,7 @@ impl Table {
             .map(|spoils| spoils.cpu)
             .sum();
         let caught = match escaped {
+            0 if rows.is_empty() => return Vec::new(),
             0 => "all convicted".to_owned(),
             some => format!("{some} ESCAPED"),
         };
@@ -158,24 +165,31 @@ impl Table {
             cpu.as_secs_f64(),
         )];
         if self.uniform {
-            let of = |rows: Vec<&Row<'_>>| {
-                let logs: Vec<f64> = rows
-                    .iter()
-                    .filter_map(|row| row.ratio())
-                    .map(|(ratio, _)| ratio.ln())
-                    .collect();
-                Sample(logs).mean().exp()
-            };
-            let manifest = rows.iter().filter(|row| is_manifest(row.hunt.check));
             lines.push(format!(
-                "CPU to conviction, uniform against ours, geometric mean over the rows: {:.1} times; \
-                 over manifest convictions alone: {:.1} times",
-                of(rows.iter().collect()),
-                of(manifest.collect()),
+                "CPU to conviction, uniform against ours, geometric mean over the flaws: {}; over \
+                 manifest convictions alone: {}",
+                times(rows.iter()),
+                times(rows.iter().filter(|row| row.is_manifest())),
             ));
         }
         lines
     }
+}
+
+/// The geometric mean of the ratios, each flaw counted once; a lower bound where uniform
+/// schedules let one escape.
+fn times<'r, 'w: 'r>(rows: impl Iterator<Item = &'r Row<'w>>) -> String {
+    let mut by_flaw: BTreeMap<Flaw, Vec<f64>> = BTreeMap::new();
+    let mut at_least = "";
+    for row in rows {
+        if let Some((ratio, bound)) = row.ratio() {
+            by_flaw.entry(row.hunt.flaw).or_default().push(ratio.ln());
+            at_least = if bound { "at least " } else { at_least };
+        }
+    }
+    let logs = by_flaw.into_values().map(|logs| Sample(logs).mean());
+    let mean = Sample(logs.collect()).mean().exp();
+    format!("{at_least}{mean:.1} times")
 }
 
 /// What else there is to say of a row.
@@ -241,7 +255,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{flaw::Flaw, hunt::Schedules, workload::Workload};
+    use crate::{hunt::Schedules, workload::Workload};
     use deposed_checkers::verdict::Check;
 
     fn spoils(seeds: u64, millis: u64, convicted: bool) -> Spoils {
@@ -280,6 +294,11 @@ mod tests {
         };
         assert_eq!(row.ratio(), Some((10.0, true)));
         assert!(!row.escaped());
+        assert!(
+            table.sum(std::slice::from_ref(&row))[1].contains("at least 10.0 times"),
+            "{:?}",
+            table.sum(std::slice::from_ref(&row))
+        );
         assert!(
             table.row(&row).contains(">10.0  latent"),
             "{}",

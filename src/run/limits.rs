@@ -6,8 +6,13 @@ use deposed_checkers::history::{Name, Nanos, RatePpb};
 use super::Header;
 use crate::{
     cluster::StorageKind,
-    fault::{Fault, Injection, Moment, Target, Trigger, reading::cannot},
+    fault::{
+        Fault, Injection, Moment, Target, Trigger,
+        reading::{cannot, unknown},
+    },
     lease::{ConfigError, StoreLimits},
+    nemesis::{FRAMES, FRAMES_OF_STORAGES},
+    system::{Deposed, System},
     workload::{Network, SECOND},
     world,
 };
@@ -210,6 +215,15 @@ impl Header {
                 _ => {}
             }
         }
+        match &injection.fault {
+            Fault::Lose { kind, count, .. }
+            | Fault::Delay { kind, count, .. }
+            | Fault::Duplicate { kind, count, .. } => self.can_meddle(kind, *count)?,
+            Fault::IoError { count: 0, .. } => {
+                return Err("0 operations of the disk fail; give 1 or more".to_owned());
+            }
+            _ => {}
+        }
         match injection.fault {
             Fault::Rate { rate_ppb, .. } if !can_run_at(rate_ppb) => Err(format!(
                 "a clock rate of {rate_ppb} parts per billion; {} to {} can be run",
@@ -235,18 +249,35 @@ impl Header {
         }
     }
 
+    /// Other systems have frames of their own; of ours, all are known.
+    fn can_meddle(&self, kind: &str, count: u32) -> Result<(), String> {
+        if count == 0 {
+            return Err("it strikes 0 frames; give 1 or more".to_owned());
+        }
+        let mut known: Vec<&str> = FRAMES.to_vec();
+        known.extend(FRAMES_OF_STORAGES);
+        match self.system == Deposed.name() && !known.contains(&kind) {
+            true => Err(unknown("kind of frame", kind, &known)),
+            false => Ok(()),
+        }
+    }
+
     fn can_fail_disks(&self, fault: &Fault) -> Result<(), String> {
         let name = fault.name();
-        let client = |target: &Target| !matches!(target, Target::Store | Target::Storage);
+        let client = |target: &Target| {
+            use Target::{Minority, Replica, Servers, Storage, Store};
+            !matches!(target, Store | Storage | Servers | Minority | Replica(_))
+        };
         if let Some(target) = fault.targets().into_iter().find(client) {
             return Err(format!(
-                "a {name} needs a server's disk, and its target {target:?} is none: take the \
-                 store or the storage"
+                "{name} needs a server's disk, and its target {} has none: take the store or the \
+                 storage",
+                serde_json::to_string(&target).unwrap_or_default()
             ));
         }
         if self.cluster.disk.is_memory() {
             return Err(format!(
-                "a {name} needs a disk that can fail, and the servers keep their state in \
+                "{name} needs a disk that can fail, and the servers keep their state in \
                  memory: set \"disk\":\"simulated\" in the cluster"
             ));
         }

@@ -62,7 +62,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::of(
             "returning-holder-gets-its-old-token",
             "the same holder comes back and is handed the token that it had",
-            &["RedissonFencedLock, re-entrant acquire"],
+            &["kubernetes/kubernetes#61151"],
         )
         .with(|workload| workload.cluster.clients = 1)
         .under([on(RENEWED, 4, cut_off(600))])
@@ -148,7 +148,6 @@ pub(super) fn cases() -> Vec<Case> {
                 "abelaska/jedis-lock#2",
                 "redis/redis-py#415",
                 "lukas-krecan/ShedLock#74",
-                "apache/curator pull 195",
             ],
         )
         .with(resigning)
