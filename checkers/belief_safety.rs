@@ -178,9 +178,7 @@ impl Checker for BeliefSafety {
                         && (follow.token.is_none() || follow.token == belief.token)
                 });
             }
-            Body::Observed(Observation::Granted(granted))
-                if self.stores.get(&granted.lease) != Some(&event.process) =>
-            {
+            Body::Observed(Observation::Granted(granted)) => {
                 self.stores
                     .insert(granted.lease.clone(), event.process.clone());
             }

@@ -44,13 +44,8 @@ struct Tokens(Vec<Token>);
 
 impl Tokens {
     fn insert(&mut self, token: Token) {
-        match self.0.last() {
-            Some(last) if *last < token => self.0.push(token),
-            _ => {
-                if let Err(at) = self.0.binary_search(&token) {
-                    self.0.insert(at, token);
-                }
-            }
+        if let Err(at) = self.0.binary_search(&token) {
+            self.0.insert(at, token);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Who was granted which token, as the store recorded it or as clients were told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{Answer, Body, Event, Kind, Name, Observation, Op, Token};
 use crate::judge::Step;
@@ -38,8 +38,8 @@ pub(crate) struct Grants {
 
 #[derive(Default)]
 struct Account {
-    /// By (lease, holder), rising as far as the store is right.
-    tokens: BTreeMap<(Name, Name), Vec<Token>>,
+    /// By (lease, holder).
+    tokens: BTreeMap<(Name, Name), BTreeSet<Token>>,
     /// The holders that a process has been since it last crashed.
     holders: BTreeMap<Name, Vec<Name>>,
 }
@@ -50,10 +50,7 @@ impl Account {
             .tokens
             .entry((lease.clone(), holder.clone()))
             .or_default();
-        // They rise as far as the store is right, and then there is nothing to search.
-        if tokens.last().is_none_or(|last| *last < token) || !tokens.contains(&token) {
-            tokens.push(token);
-        }
+        tokens.insert(token);
         let holders = self.holders.entry(process.clone()).or_default();
         if !holders.contains(holder) {
             holders.push(holder.clone());
@@ -62,7 +59,7 @@ impl Account {
 
     fn has(&self, lease: &Name, holder: &Name, token: Token) -> bool {
         let tokens = self.tokens.get(&(lease.clone(), holder.clone()));
-        tokens.is_some_and(|tokens| tokens.iter().rev().any(|granted| *granted == token))
+        tokens.is_some_and(|tokens| tokens.contains(&token))
     }
 }
 

@@ -23,6 +23,9 @@ use crate::history::{
 use crate::judge::{Checker, Step};
 use crate::verdict::{Evidence, Verdict};
 
+/// How many tokens of a lease are remembered with whom they were granted to.
+const REMEMBERED: usize = 1_024;
+
 pub(crate) struct TokenMonotonicity {
     grants: Grants,
     node: NodeSide,
@@ -274,7 +277,8 @@ struct Told {
     open: BTreeMap<u64, Answered>,
     /// Each process's newest request, and what had been answered when it was first sent.
     requests: BTreeMap<Name, (Name, u64, Answered)>,
-    /// Tokens answered while an acquire that is still open was open: whose, and the answer.
+    /// The highest tokens answered, [`REMEMBERED`] of them: whose, and the answer. A
+    /// request that was first sent before may be tried again at any time.
     recent: BTreeMap<Token, (Name, u64, u64)>,
 }
 
@@ -326,14 +330,10 @@ impl ClientSide {
             if told.highest.is_none_or(|(highest, _)| token > highest) {
                 told.highest = Some((token, event.index));
             }
-        }
-        // What was answered before the oldest open acquire, `before` covers.
-        match told.open.keys().next() {
-            None => told.recent.clear(),
-            Some(oldest) if told.recent.len() > 32 => {
-                told.recent.retain(|_, (_, _, shown)| *shown > *oldest);
+            // A request tried again after so many grants is old.
+            if told.recent.len() > REMEMBERED {
+                told.recent.pop_first();
             }
-            Some(_) => {}
         }
     }
 }

@@ -1,5 +1,5 @@
 use deposed_checkers::history::{
-    Answer, Body, Failure, Kind, Observation, Restored, StoreRecovered,
+    Answer, Body, Failure, Kind, Observation, Op, Restored, StoreRecovered,
 };
 use deposed_checkers::verdict::Check::LeaseLinearizable;
 
@@ -480,4 +480,160 @@ fn from_outside_what_was_granted_is_not_refused_while_it_lives() {
         "was refused",
         &[1, 2, 3, 4, 5],
     );
+}
+
+/// A known clock runs exactly: bounds are instants then.
+fn exact() -> Tale {
+    let mut tale = tale();
+    tale.header.lease.as_mut().unwrap().max_drift_ppb = 0;
+    tale
+}
+
+/// An acquire under a request's number, and its answer.
+fn granted_as(tale: Tale, process: &str, request: u64, token: u64) -> Tale {
+    let call = tale.events.len() as u64;
+    tale.invoke(process, acquire(process, request)).complete(
+        call,
+        Kind::Ok,
+        Answer::Token(token),
+        None,
+    )
+}
+
+fn refused_as(tale: Tale, process: &str, request: u64) -> Tale {
+    let call = tale.events.len() as u64;
+    let error = Some(Failure::new("held"));
+    tale.invoke(process, acquire(process, request))
+        .complete(call, Kind::Fail, Answer::None, error)
+}
+
+/// A renewal for so many ms, of which the answer is yet to come.
+fn asks_for(tale: Tale, process: &str, token: u64, ms: u64) -> Tale {
+    let Op::Renew(mut op) = renew(process, token) else {
+        unreachable!()
+    };
+    op.ttl = ms * MS;
+    tale.invoke(process, Op::Renew(op))
+}
+
+#[test]
+fn from_outside_the_bounds_are_exact() {
+    // Sent at 0, answered to b one ms after it asks.
+    let asked = || exact().acquires("a", 1);
+    asked().at(99).acquires("b", 2).passes(LeaseLinearizable);
+    asked().at(98).acquires("b", 2).convicts(
+        LeaseLinearizable,
+        "at most 99000000 ns",
+        &[0, 1, 2, 3],
+    );
+    let refused = |at| refused_as(granted_as(exact(), "a", 1, 1).at(at), "a", 1);
+    refused(99).passes(LeaseLinearizable);
+    refused(98).convicts(LeaseLinearizable, "was refused", &[0, 1, 2, 3]);
+}
+
+#[test]
+fn from_outside_a_refusal_is_of_its_own_request() {
+    // Another holder counts its requests for itself.
+    let granted = || granted_as(tale(), "a", 1, 1);
+    refused_as(granted(), "b", 1).passes(LeaseLinearizable);
+    refused_as(granted(), "b", 2).passes(LeaseLinearizable);
+    refused_as(granted(), "a", 1).convicts(LeaseLinearizable, "was refused", &[0, 1, 2, 3]);
+    // What became of its holder's earlier term, or of another's, takes nothing back.
+    let again = granted_as(granted().ok("a", release("a", 1)), "a", 2, 2);
+    refused_as(again, "a", 2).convicts(LeaseLinearizable, "was refused", &[4, 5, 6, 7]);
+    let followed = granted_as(granted().ok("a", release("a", 1)), "b", 1, 2);
+    refused_as(followed, "b", 1).convicts(LeaseLinearizable, "was refused", &[4, 5, 6, 7]);
+}
+
+#[test]
+fn from_outside_a_release_may_be_of_a_term_whose_token_is_not_known() {
+    let released = |tale: Tale, op| tale.times_out("a", op);
+    let passes = |tale: Tale| tale.acquires("b", None).passes(LeaseLinearizable);
+    passes(released(asked(), release("a", None)));
+    passes(released(tale().acquires("a", None), release("a", 1)));
+    // Sent before the answer was read, too.
+    let before = |op, answer| {
+        let tale = released(tale().invoke("a", acquire("a", 0)), op);
+        tale.complete(0, Kind::Ok, answer, None)
+    };
+    passes(before(release("a", None), Answer::Token(1)));
+    passes(before(release("a", 1), Answer::None));
+    passes(before(release("a", 2), Answer::Token(1)));
+    // It was of an earlier term.
+    before(release("a", 1), Answer::Token(2))
+        .acquires("b", 3)
+        .convicts(LeaseLinearizable, "nobody sent", &[0, 3, 4, 5]);
+}
+
+#[test]
+fn from_outside_a_renewal_adds_what_it_asked_for() {
+    let renewed = |ms| asks_for(asked().at(50), "a", 1, ms).ends_ok(2);
+    renewed(300).at(340).acquires("b", 2).convicts(
+        LeaseLinearizable,
+        "nobody sent",
+        &[1, 2, 3, 4, 5],
+    );
+    renewed(300)
+        .at(350)
+        .acquires("b", 2)
+        .passes(LeaseLinearizable);
+    // A shorter one takes nothing away.
+    renewed(10)
+        .at(97)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "nobody sent", &[0, 1, 4, 5]);
+    // Nor does one that was sent before and answered after another.
+    let crossed = || {
+        asks_for(asks_for(asked().at(20), "a", 1, 100).at(60), "a", 1, 100)
+            .ends_ok(3)
+            .ends_ok(2)
+    };
+    crossed()
+        .at(150)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "nobody sent", &[1, 3, 4, 6, 7]);
+    crossed().at(160).acquires("b", 2).passes(LeaseLinearizable);
+    // Of two sent at once the longer counts.
+    asks_for(asks_for(asked().at(50), "a", 1, 100).at(50), "a", 1, 300)
+        .ends_ok(2)
+        .ends_ok(3)
+        .at(340)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "nobody sent", &[1, 3, 5, 6, 7]);
+}
+
+#[test]
+fn from_outside_a_renewal_is_of_the_term_with_its_token() {
+    let renewed = |who: &'static str, token| {
+        asked()
+            .ok("a", release("a", 1))
+            .at(10)
+            .acquires("a", 2)
+            .at(60)
+            .ok("a", renew(who, token))
+            .at(150)
+            .acquires("b", 3)
+    };
+    renewed("a", 2).convicts(LeaseLinearizable, "a#1 (token 2)", &[5, 6, 7, 8, 9]);
+    // Of a term that is unknown, or of somebody else, it prolongs none.
+    renewed("a", 9).passes(LeaseLinearizable);
+    renewed("c", 2).passes(LeaseLinearizable);
+}
+
+#[test]
+fn from_outside_a_later_grant_is_shown_by_its_first_answer() {
+    let followed = granted_as(granted_as(asked().at(150), "b", 1, 2), "b", 1, 2);
+    followed
+        .ok("a", renew("a", 1))
+        .convicts(LeaseLinearizable, "though token 2", &[3, 6, 7]);
+}
+
+#[test]
+fn from_outside_one_token_for_two_is_no_order() {
+    // It is the tokens' fault, and token-monotonicity's to tell.
+    tale()
+        .invoke("b", acquire("b", 0))
+        .acquires("a", 1)
+        .complete(0, Kind::Ok, Answer::Token(1), None)
+        .passes(LeaseLinearizable);
 }

@@ -260,3 +260,96 @@ fn from_outside_a_grant_too_soon_is_told_by_true_time() {
         .acquires("b", 2)
         .convicts(LockDelay, "inside the lock-delay", &[1, 2, 3, 4, 5]);
 }
+
+#[test]
+fn from_outside_the_bounds_are_exact() {
+    let asked = || {
+        let mut tale = closed();
+        tale.header.lease.as_mut().unwrap().max_drift_ppb = 0;
+        tale.acquires("a", 1)
+    };
+    // Answered one ms after it was asked for: in force until 100, closed until 150.
+    asked().at(98).acquires("b", 2).passes(LockDelay);
+    asked()
+        .at(99)
+        .acquires("b", 2)
+        .convicts(LockDelay, "at most 100000000 ns", &[0, 1, 2, 3]);
+    asked()
+        .at(148)
+        .acquires("b", 2)
+        .convicts(LockDelay, "at most 149000000 ns", &[0, 1, 2, 3]);
+    asked().at(149).acquires("b", 2).passes(LockDelay);
+    // Of many the first is told.
+    asked()
+        .at(120)
+        .acquires("b", 2)
+        .at(240)
+        .acquires("c", 3)
+        .convicts(LockDelay, "a#1 (token 1)", &[0, 1, 2, 3]);
+}
+
+#[test]
+fn a_request_answered_again_once_the_lease_is_free_begins_a_new_term() {
+    let again = |clock| closed().grants("a", 1, 1, 0).grants("a", 1, 1, clock);
+    again(149).grants("b", 1, 2, 150).passes(LockDelay);
+    again(150)
+        .grants("b", 1, 2, 299)
+        .convicts(LockDelay, "expired at 250000000 ns", &[1, 2]);
+}
+
+#[test]
+fn a_request_answered_again_moves_nothing_after_a_release_that_did_not_last() {
+    // Found without its owner, whose release may be durable.
+    let again = |clock, then| {
+        closed()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", 1))
+            .recovers(1, None, 0)
+            .grants("a", 1, 1, clock)
+            .grants("b", 1, 2, then)
+    };
+    again(0, 149).convicts(LockDelay, "inside", &[0, 5]);
+    again(0, 150).passes(LockDelay);
+}
+
+#[test]
+fn each_stores_clock_is_its_own() {
+    // One store's machine begins anew; another's promise is what it was.
+    let mut other = closed()
+        .grants("a", 1, 1, 0)
+        .denies("z", 1, 500)
+        .denies("z", 2, 5)
+        .grants("b", 1, 2, 120);
+    for event in [0, 3] {
+        other.events[event].process = "other".into();
+    }
+    other.convicts(LockDelay, "inside", &[0, 3]);
+}
+
+#[test]
+fn a_lease_that_was_free_when_its_clock_began_anew_is_its_next_owners() {
+    closed()
+        .grants("a", 1, 1, 0)
+        .denies("b", 1, 150)
+        .recovers(1, Some("a"), 5)
+        .grants("b", 2, 2, 154)
+        .convicts(LockDelay, "expired at 105000000 ns", &[2, 3]);
+}
+
+#[test]
+fn a_restart_that_finds_somebody_else_believes_the_higher_token() {
+    let found = |held, token, clock| {
+        closed()
+            .grants("a", 1, held, 0)
+            .recovers(token, Some("b"), 10)
+            .grants("c", 1, 9, clock)
+    };
+    // One token for two: what is on the disk is whose it is now.
+    for (held, token) in [(1, 2), (1, 1)] {
+        found(held, token, 159).convicts(LockDelay, "the lease of b#1", &[1, 2]);
+        found(held, token, 160).passes(LockDelay);
+    }
+    // What it forgot it had promised.
+    found(2, 1, 149).convicts(LockDelay, "the lease of a#1", &[0, 2]);
+    found(2, 1, 150).passes(LockDelay);
+}

@@ -45,11 +45,7 @@ fn a_restart_may_leave_a_gap_and_not_go_back() {
         .grants("b", 1, 7, 200)
         .convicts(TokenMonotonicity, "after a restart", &[1, 2]);
     // What it does not list, its next grant shows.
-    let nothing = || {
-        let (leases, clock) = ([].into(), 0);
-        Observation::StoreRecovered(StoreRecovered { leases, clock })
-    };
-    let lost = before.saw("store", nothing());
+    let lost = before.saw("store", nothing_found());
     lost.clone()
         .grants("b", 1, 6, 200)
         .passes(TokenMonotonicity);
@@ -94,14 +90,9 @@ fn another_store_node_may_lag() {
 
 #[test]
 fn an_old_copy_may_hold_less() {
-    let restored = Restored {
-        floor: 9,
-        leases: [].into(),
-        clock: 0,
-    };
     tale()
         .grants("a", 1, 5, 0)
-        .saw("store", Observation::Restored(restored))
+        .saw("store", restored(9))
         .recovers(4, None, 0)
         .grants("b", 1, 10, 200)
         .passes(TokenMonotonicity);
@@ -109,13 +100,6 @@ fn an_old_copy_may_hold_less() {
 
 #[test]
 fn a_restored_store_starts_above_its_floor() {
-    let restored = |floor| {
-        Observation::Restored(Restored {
-            floor,
-            leases: [].into(),
-            clock: 0,
-        })
-    };
     let before = tale().grants("a", 1, 5, 0).saw("store", restored(100));
     before
         .clone()
@@ -296,4 +280,106 @@ fn a_grant_that_was_durable_and_not_recorded_is_one() {
         .recovers(5, Some("b"), 300)
         .fences("b", 5)
         .convicts(TokenMonotonicity, "never granted", &[4]);
+}
+
+/// The evidence is what first showed the token, however often it was shown again.
+#[test]
+fn what_shows_a_token_again_is_not_what_showed_it() {
+    let granted = || tale().grants("a", 1, 5, 0);
+    granted()
+        .grants("a", 1, 5, 10)
+        .recovers(4, None, 20)
+        .convicts(TokenMonotonicity, "5 had been granted", &[0, 2]);
+    granted()
+        .recovers(5, None, 0)
+        .grants("b", 1, 5, 200)
+        .convicts(TokenMonotonicity, "after a restart", &[0, 1, 2]);
+    granted()
+        .saw("store", restored(5))
+        .grants("b", 1, 5, 200)
+        .convicts(TokenMonotonicity, "after a restart", &[0, 1, 2]);
+    tale()
+        .acquires("a", 5)
+        .invoke("a", acquire("a", 0))
+        .complete(2, Kind::Ok, Answer::Token(5), None)
+        .acquires("b", 5)
+        .convicts(TokenMonotonicity, "token 5", &[1, 4, 5]);
+    // A restart that finds the counter where it was leaves the grant what it was.
+    granted()
+        .recovers(5, Some("a"), 0)
+        .grants("a", 1, 5, 10)
+        .passes(TokenMonotonicity);
+}
+
+#[test]
+fn a_restart_does_not_lower_a_restored_floor() {
+    let back = |token| {
+        tale()
+            .saw("store", restored(100))
+            .saw("store", nothing_found())
+            .grants("b", 1, token, 200)
+    };
+    back(101).passes(TokenMonotonicity);
+    back(100).convicts(TokenMonotonicity, "100 had been before", &[0, 2]);
+}
+
+#[test]
+fn two_requests_never_share_a_token() {
+    // Of two holders, or of one; under way at once.
+    let race = |who: &str, request| {
+        tale()
+            .invoke("a", acquire("a", 0))
+            .invoke(who, acquire(who, request))
+            .complete(1, Kind::Ok, Answer::Token(6), None)
+            .complete(0, Kind::Ok, Answer::Token(6), None)
+    };
+    race("a", 0).passes(TokenMonotonicity);
+    race("b", 0).convicts(TokenMonotonicity, "b#1 and a#1 were both granted", &[2, 3]);
+    race("a", 1).convicts(TokenMonotonicity, "a#1 and a#1 were both granted", &[2, 3]);
+    // First sent before the other's, and tried again once nothing else is under way.
+    let tried_again = |others, token| {
+        let tale = tale().times_out("a", acquire("a", 0));
+        let tale = (1..=others).fold(tale, |tale, token| tale.acquires("b", token));
+        let call = tale.events.len() as u64;
+        tale.invoke("a", acquire("a", 0))
+            .complete(call, Kind::Ok, Answer::Token(token), None)
+    };
+    tried_again(7, 8).passes(TokenMonotonicity);
+    tried_again(1, 1).convicts(TokenMonotonicity, "b#1 and a#1 were both granted", &[3, 5]);
+    tried_again(500, 3).convicts(TokenMonotonicity, "both granted token 3", &[7, 1003]);
+}
+
+#[test]
+fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
+    let told = |token| {
+        tale()
+            .acquires("a", 5)
+            .acquires("b", 9)
+            .acquires("c", token)
+    };
+    told(10).passes(TokenMonotonicity);
+    told(7).convicts(TokenMonotonicity, "after token 9", &[3, 4, 5]);
+    // An answer that comes late tells of an earlier grant.
+    let late = |token| {
+        tale()
+            .invoke("a", acquire("a", 0))
+            .acquires("b", 9)
+            .complete(0, Kind::Ok, Answer::Token(5), None)
+            .acquires("c", token)
+    };
+    late(10).passes(TokenMonotonicity);
+    late(7).convicts(TokenMonotonicity, "after token 9", &[2, 4, 5]);
+}
+
+fn restored(floor: u64) -> Observation {
+    Observation::Restored(Restored {
+        floor,
+        leases: [].into(),
+        clock: 0,
+    })
+}
+
+fn nothing_found() -> Observation {
+    let (leases, clock) = ([].into(), 0);
+    Observation::StoreRecovered(StoreRecovered { leases, clock })
 }
