@@ -322,6 +322,26 @@ mod tests {
         };
         assert_eq!(header.can_inject(&rate(1_000_000)), Ok(()));
         assert!(header.can_inject(&rate(0)).is_err());
+        let lose = |kind: &str, count| Injection {
+            when: Trigger::At(0),
+            fault: Fault::Lose {
+                kind: kind.into(),
+                from: Target::Everyone,
+                to: Target::Everyone,
+                count,
+            },
+        };
+        assert_eq!(header.can_inject(&lose("renew", 1)), Ok(()));
+        let misspelt = header
+            .can_inject(&lose("renwe", 1))
+            .expect_err("no such kind");
+        assert!(misspelt.contains("did you mean 'renew'?"), "{misspelt}");
+        assert!(header.can_inject(&lose("renew", 0)).is_err());
+        let elsewhere = Header {
+            system: "mine".into(),
+            ..header.clone()
+        };
+        assert_eq!(elsewhere.can_inject(&lose("ping", 1)), Ok(()));
         let spoilt: [(Spoil, &str); 21] = [
             (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "ttl of"),
             (

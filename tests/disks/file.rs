@@ -145,3 +145,29 @@ fn a_file_that_is_none_of_ours_is_refused() {
         assert!(error.to_string().contains("is corrupted"), "{error}");
     }
 }
+
+/// A server asks for its records again after an error of its disk. A file that is gone by
+/// then held tokens that were granted.
+#[test]
+fn a_file_that_vanishes_is_not_made_anew() {
+    let folder = folder("vanishes");
+    let disk = FileDisk::create(&folder).expect("a new folder");
+    records(&disk).expect("it is empty");
+    commit(&disk, &[("a", Some("record 1"))]);
+    fs::remove_file(folder.join("records.redb")).expect("the file is there");
+    let gone = records(&disk).expect_err("what was granted is not known any more");
+    assert_eq!(gone.kind(), ErrorKind::NotFound);
+    assert!(!folder.join("records.redb").exists());
+}
+
+#[test]
+fn an_operator_declares_a_copy_old_with_a_floor() {
+    let folder = folder("declared");
+    written(&folder);
+    let disk = FileDisk::open(&folder);
+    let declared = deposed::disk::declare_restored(&disk, 40).now_or_never();
+    declared.expect("a file is at hand").expect("it is durable");
+    let found = records(&disk).expect("it is whole");
+    assert_eq!(found["restored"], br#"{"floor":40}"#);
+    assert_eq!(found["a"], b"record 1");
+}

@@ -471,6 +471,20 @@ fn a_restore_from_an_old_copy_goes_on_above_the_floor() {
 }
 
 #[test]
+fn a_restore_waits_for_the_longest_lease_that_the_copy_names() {
+    let mut desk = desk();
+    desk.acquire(0, "a", 1).unwrap();
+    let lowered = StoreLimits {
+        max_ttl: TTL / 2,
+        ..limits()
+    };
+    let mut store = LeaseStore::restore(lowered, Planted::NONE, desk.records(), 40, 0);
+    let early = store.acquire(TTL - 1, &lease(), &"b".into(), 1, TTL / 2);
+    assert_eq!(early, Err(Denial::Held { remaining: 1 }));
+    assert_eq!(store.restoration(0).closed_for, TTL, "over restarts, too");
+}
+
+#[test]
 fn a_restore_never_lowers_a_counter() {
     let counted = LeaseRecord {
         counter: 90,
