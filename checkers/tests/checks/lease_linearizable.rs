@@ -693,3 +693,22 @@ fn each_stores_clock_is_its_own() {
     granted(100).passes(LeaseLinearizable);
     granted(99).convicts(LeaseLinearizable, "held it", &[0, 3]);
 }
+
+#[test]
+fn a_clock_that_begins_anew_leaves_an_owner_what_it_had_left() {
+    // A refusal, or another lease's release, showed the clock last: 20 ms were left.
+    let refused = tale().grants("a", 1, 1, 0).denies("b", 1, 80);
+    let mut released = tale().grants("a", 1, 1, 0).releases("z", 1, 80);
+    let Body::Observed(Observation::Released(release)) = &mut released.events[1].body else {
+        panic!()
+    };
+    release.lease = "other".into();
+    for shown in [refused, released] {
+        let anew = |clock| {
+            let back = shown.clone().recovers(1, None, 5);
+            back.grants("b", 2, 2, clock)
+        };
+        anew(25).passes(LeaseLinearizable);
+        anew(24).convicts(LeaseLinearizable, "held it until 25000000 ns", &[0, 3]);
+    }
+}
