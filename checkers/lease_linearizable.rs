@@ -370,9 +370,13 @@ impl Checker for LeaseLinearizable {
                 self.renewed(event, key(&renewed.lease), renewed);
             }
             Observation::Released(released) => {
+                self.clock_shows(&event.process, released.clock);
                 self.released(event, key(&released.lease), released);
             }
-            Observation::Denied(denied) => self.denied(event, key(&denied.lease), denied),
+            Observation::Denied(denied) => {
+                self.clock_shows(&event.process, denied.clock);
+                self.denied(event, key(&denied.lease), denied);
+            }
             Observation::StoreRecovered(recovered) => {
                 self.came_back(event, recovered);
             }

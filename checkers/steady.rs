@@ -127,9 +127,6 @@ impl Steady {
             _ => {
                 self.calm |= f == "calm";
                 self.quiet_since = self.calm.then_some(event.time.max(1));
-                if f != "calm" {
-                    self.terms.values_mut().for_each(|term| term.excused = true);
-                }
             }
         }
     }

@@ -117,3 +117,26 @@ fn only_the_checks_asked_for_are_judged() {
         assert!(verdicts.of(other).is_none(), "{other}");
     }
 }
+
+/// What a check needs tells it from every other.
+#[test]
+fn each_check_says_what_it_needs() {
+    let mut needs: Vec<&str> = Check::ALL.iter().map(|check| check.needs()).collect();
+    assert!(needs.iter().all(|needs| !needs.is_empty()));
+    needs.sort_unstable();
+    needs.dedup();
+    assert_eq!(needs.len(), Check::ALL.len());
+}
+
+#[test]
+fn only_a_violation_is_one() {
+    let judged = |tale: Tale, check| {
+        let mut judge = Judge::of(&tale.header, &[check]);
+        tale.events.iter().for_each(|event| judge.see(event));
+        judge.finish().of(check).unwrap().is_violated()
+    };
+    let granted = || tale().grants("a", 1, 5, 0);
+    assert!(judged(granted().grants("b", 1, 7, 200), TokenMonotonicity));
+    assert!(!judged(granted().grants("b", 1, 6, 200), TokenMonotonicity));
+    assert!(!judged(granted(), LockDelay), "nothing is claimed");
+}

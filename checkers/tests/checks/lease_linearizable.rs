@@ -192,6 +192,31 @@ fn a_release_may_be_durable_and_not_recorded() {
 }
 
 #[test]
+fn a_release_that_was_sent_may_be_of_a_later_grant() {
+    // Without a token it is of whatever its holder has.
+    let asked_again = |token: Option<u64>| {
+        tale()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", token))
+            .grants("a", 2, 2, 150)
+            .recovers(2, None, 160)
+    };
+    asked_again(None).passes(LeaseLinearizable);
+    asked_again(Some(1)).convicts(LeaseLinearizable, "came back without", &[3, 4]);
+    // A store that hands a token out again to whom it may concern.
+    let handed_out_again = |token| {
+        tale()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", 1))
+            .grants("b", 1, token, 100)
+            .grants("a", 2, token, 200)
+            .recovers(token, None, 250)
+    };
+    handed_out_again(1).passes(LeaseLinearizable);
+    handed_out_again(2).convicts(LeaseLinearizable, "came back without", &[4, 5]);
+}
+
+#[test]
 fn a_release_outlives_a_restart() {
     let released = || tale().grants("a", 1, 1, 0).releases("a", 1, 10);
     released()
@@ -636,4 +661,54 @@ fn from_outside_one_token_for_two_is_no_order() {
         .acquires("a", 1)
         .complete(0, Kind::Ok, Answer::Token(1), None)
         .passes(LeaseLinearizable);
+}
+
+#[test]
+fn from_outside_requests_are_numbered_by_each_holder() {
+    // Without tokens, the holder and the number tell grants apart.
+    let then = |process: &str, request| {
+        tale()
+            .ok("a", acquire("a", 1))
+            .ok(process, acquire(process, request))
+    };
+    then("a", 1).passes(LeaseLinearizable);
+    then("a", 2).convicts(LeaseLinearizable, "nobody sent", &[0, 1, 2, 3]);
+    then("b", 1).convicts(LeaseLinearizable, "nobody sent", &[0, 1, 2, 3]);
+}
+
+#[test]
+fn each_stores_clock_is_its_own() {
+    // One store's machine begins anew; what another promised is as it was.
+    let granted = |clock| {
+        let mut tale = tale()
+            .grants("a", 1, 1, 0)
+            .denies("z", 1, 500)
+            .denies("z", 2, 5)
+            .grants("b", 1, 2, clock);
+        for event in [0, 3] {
+            tale.events[event].process = "other".into();
+        }
+        tale
+    };
+    granted(100).passes(LeaseLinearizable);
+    granted(99).convicts(LeaseLinearizable, "held it", &[0, 3]);
+}
+
+#[test]
+fn a_clock_that_begins_anew_leaves_an_owner_what_it_had_left() {
+    // A refusal, or another lease's release, showed the clock last: 20 ms were left.
+    let refused = tale().grants("a", 1, 1, 0).denies("b", 1, 80);
+    let mut released = tale().grants("a", 1, 1, 0).releases("z", 1, 80);
+    let Body::Observed(Observation::Released(release)) = &mut released.events[1].body else {
+        panic!()
+    };
+    release.lease = "other".into();
+    for shown in [refused, released] {
+        let anew = |clock| {
+            let back = shown.clone().recovers(1, None, 5);
+            back.grants("b", 2, 2, clock)
+        };
+        anew(25).passes(LeaseLinearizable);
+        anew(24).convicts(LeaseLinearizable, "held it until 25000000 ns", &[0, 3]);
+    }
 }

@@ -191,6 +191,21 @@ fn a_restart_that_forgets_the_owner_is_still_bound() {
         .convicts(LockDelay, "inside", &[3, 5]);
 }
 
+/// Without a token it is of whatever its holder has.
+#[test]
+fn a_release_that_was_sent_may_be_of_a_later_grant() {
+    let asked_again = |token: Option<u64>| {
+        closed()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", token))
+            .grants("a", 2, 2, 150)
+            .recovers(2, None, 160)
+            .grants("b", 1, 3, 260)
+    };
+    asked_again(None).passes(LockDelay);
+    asked_again(Some(1)).convicts(LockDelay, "inside", &[3, 5]);
+}
+
 #[test]
 fn a_clock_that_begins_anew_takes_the_delay_along() {
     // Of the delay, 20 ms were left.

@@ -386,3 +386,69 @@ fn without_a_read_nothing_is_claimed() {
         .ok("r", read(None))
         .claims_nothing(Check::RegisterLinearizable, "no read was answered");
 }
+
+#[test]
+fn what_was_overwritten_long_before_is_not_told_from_what_never_was() {
+    let long = || (1..=16_400).fold(tale(), |tale, seq| tale.ok("a", write(1, seq)));
+    long()
+        .reads("r", json!(16_400))
+        .passes(RegisterLinearizable);
+    long().reads("r", json!(1)).convicts(
+        RegisterLinearizable,
+        "overwritten long before, or never written",
+        &[32_800, 32_801],
+    );
+    long().reads("r", json!(16_000)).convicts(
+        RegisterLinearizable,
+        "which a had overwritten with 16001",
+        &[31_999, 32_000, 32_001, 32_800, 32_801],
+    );
+}
+
+/// Without a seq no two are tries of one.
+#[test]
+fn a_delete_without_a_seq_is_one_by_itself() {
+    let gone = || {
+        Op::Delete(Delete {
+            lease: "leader".into(),
+            token: None,
+            seq: None,
+            key: "x".into(),
+        })
+    };
+    let deleted = || tale().ok("a", write(1, 1)).ok("a", gone());
+    deleted()
+        .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    deleted().reads("r", json!(1)).convicts(
+        RegisterLinearizable,
+        "which a had deleted",
+        &[1, 2, 3, 4, 5],
+    );
+    // Not answered, it may have happened; failed, not.
+    tale()
+        .ok("a", write(1, 1))
+        .times_out("a", gone())
+        .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    let refused = tale().ok("a", write(1, 1)).invoke("a", gone());
+    fails(refused, 2).reads("r", json!(null)).convicts(
+        RegisterLinearizable,
+        "found x absent",
+        &[0, 1, 4, 5],
+    );
+}
+
+#[test]
+fn only_an_answer_that_is_ok_was_read() {
+    for kind in [Kind::Fail, Kind::Info] {
+        for value in [json!(null), json!(7)] {
+            tale()
+                .ok("a", write(1, 1))
+                .invoke("r", read(None))
+                .complete(2, kind, Answer::Value(value), None)
+                .reads("r", json!(1))
+                .passes(RegisterLinearizable);
+        }
+    }
+}

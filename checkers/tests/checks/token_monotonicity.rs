@@ -383,3 +383,42 @@ fn nothing_found() -> Observation {
     let (leases, clock) = ([].into(), 0);
     Observation::StoreRecovered(StoreRecovered { leases, clock })
 }
+
+/// A call on the store is its holder's, a call on storage its process's.
+#[test]
+fn a_token_that_is_not_its_own_is_told_with_who_used_it() {
+    let used = |op| tale().acquires("a", 5).ok("a", op);
+    for op in [renew("a", 6), release("a", 6)] {
+        used(op).convicts(TokenMonotonicity, "by a#1, which", &[2]);
+    }
+    for op in [fence(6), write(6, 1), read(6)] {
+        assert_eq!(op.holder(), None);
+        used(op).convicts(TokenMonotonicity, "by a, which", &[2]);
+    }
+    assert_eq!(acquire("a", 1).holder(), Some(&holder("a")));
+}
+
+#[test]
+fn a_crash_ends_the_acquires_of_its_own_process() {
+    let crashed = |node| {
+        tale()
+            .acquires("a", 5)
+            .times_out("a", acquire("a", 9))
+            .nemesis("crash", json!({"node": node}))
+            .fences("a", 6)
+    };
+    crashed("b").passes(TokenMonotonicity);
+    crashed("a").convicts(TokenMonotonicity, "token 6", &[5]);
+}
+
+#[test]
+fn only_an_answer_that_is_ok_grants() {
+    for kind in [Kind::Fail, Kind::Info] {
+        tale()
+            .acquires("a", 5)
+            .invoke("b", acquire("b", 1))
+            .complete(2, kind, Answer::Token(3), None)
+            .acquires("b", 6)
+            .passes(TokenMonotonicity);
+    }
+}

@@ -1,4 +1,4 @@
-use deposed_checkers::history::{Answer, Kind};
+use deposed_checkers::history::{Answer, Body, F, Kind};
 use deposed_checkers::judge::judge;
 use deposed_checkers::verdict::Check::{StorageSafety, WellFormed};
 
@@ -66,6 +66,9 @@ fn calls_pair_up() {
     let mut other = good.clone();
     other.events[1].process = "b".into();
     other.convicts(WellFormed, "completes it", &[1]);
+    let mut another = good.clone();
+    another.events[1].body = Body::Complete(F::Fence, Answer::None);
+    another.convicts(WellFormed, "a fence by a completes it", &[1]);
     let mut reused = good.acquires("a", 2);
     reused.events[2].call = Some(0);
     reused.convicts(WellFormed, "used again", &[2]);

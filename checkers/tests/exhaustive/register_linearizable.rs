@@ -83,6 +83,7 @@ fn play(moves: &[Move], lies: u8) -> Vec<Event> {
             (None, 9) => lines.complete(now.call, Kind::Fail, Answer::None),
             (Some(_), 0) | (None, _) => {
                 lines.complete(now.call, Kind::Info, Answer::None);
+                // Without a seq another try would be another operation.
                 if seq_of(&now.op).is_some() {
                     retry[at] = Some(now.op);
                 }
@@ -101,18 +102,20 @@ fn play(moves: &[Move], lies: u8) -> Vec<Event> {
 
 fn operation(what: u8, seq: u64) -> Op {
     let (lease, key, token): (Name, Name, _) = ("leader".into(), "x".into(), Some(1));
+    let value = json!(seq);
+    let seq = Some(seq).filter(|_| !what.is_multiple_of(3));
     match what % 8 {
         0..3 => Op::Write(Write {
             lease,
             token,
-            seq: Some(seq),
+            seq,
             key,
-            value: json!(seq),
+            value,
         }),
         3 => Op::Delete(Delete {
             lease,
             token,
-            seq: Some(seq),
+            seq,
             key,
         }),
         _ => Op::Read(Read { lease, token, key }),
@@ -125,6 +128,11 @@ fn seq_of(op: &Op) -> Option<u64> {
         Op::Delete(delete) => delete.seq,
         _ => None,
     }
+}
+
+/// What all tries of one operation have in common.
+fn id_of(op: &Op, invoke: u64) -> u64 {
+    seq_of(op).unwrap_or(1_000 + invoke)
 }
 
 /// An operation that may have to be placed.
@@ -154,12 +162,13 @@ fn has_order(events: &[Event]) -> bool {
         match &event.body {
             Body::Invoke(op) => {
                 invokes.insert(event.call, (event.index, op));
-                if let Some(seq) = seq_of(op) {
-                    let value = match op {
-                        Op::Write(write) => write.value.clone(),
-                        _ => Value::Null,
-                    };
-                    operations.entry(seq).or_insert(Placed {
+                let value = match op {
+                    Op::Write(write) => Some(write.value.clone()),
+                    Op::Delete(_) => Some(Value::Null),
+                    _ => None,
+                };
+                if let Some(value) = value {
+                    operations.entry(id_of(op, event.index)).or_insert(Placed {
                         from: event.index,
                         to: None,
                         does: Does::Put(value),
@@ -168,10 +177,9 @@ fn has_order(events: &[Event]) -> bool {
             }
             Body::Complete(_, answer) if event.kind == Kind::Ok => {
                 let (from, op) = invokes[&event.call];
-                match (seq_of(op), answer) {
-                    (Some(seq), _) => {
-                        let to = &mut operations.get_mut(&seq).unwrap().to;
-                        *to = Some(to.unwrap_or(event.index));
+                match (operations.get_mut(&id_of(op, from)), answer) {
+                    (Some(change), _) => {
+                        change.to = Some(change.to.unwrap_or(event.index));
                     }
                     (None, Answer::Value(value)) => {
                         let read = Placed {
@@ -179,7 +187,7 @@ fn has_order(events: &[Event]) -> bool {
                             to: Some(event.index),
                             does: Does::See(value.clone()),
                         };
-                        operations.insert(1_000 + from, read);
+                        operations.insert(id_of(op, from), read);
                     }
                     _ => unreachable!("a read that is ok has a value"),
                 }
