@@ -27,7 +27,7 @@ refused   ... and that storage refused, or dropped by its idempotency key
 early     ... and that landed before the successor had done anything, which harms nobody
 landed    ... and that landed after that
 doubled   an effect of a job that had been done before
-window    from the successor's grant to where storage can refuse its predecessor
+window    from the successor's grant to where storage, told of it, can refuse its predecessor
 failover  from a leader's last acknowledged write to the first of the next
 ";
 
@@ -129,7 +129,8 @@ struct JsonArm {
     landed: u64,
     /// Null where writes are no effects.
     doubled: Option<u64>,
-    /// Null where storage cannot refuse, or nothing was measured.
+    /// Null where storage cannot refuse or grants the leases itself, or nothing was
+    /// measured.
     window: Option<Durations>,
     leader_changes: u64,
     failover: Option<Durations>,
@@ -176,7 +177,7 @@ fn cells(arm: &Arm, measures: &Measures) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// `12ms` or `12.3s`, rounded up: a window that was open is not shown as none.
+/// `12ms` or `12.3s`, rounded up: a window that was open is never shown as 0.
 fn short(nanos: Nanos) -> String {
     match nanos.div_ceil(1_000_000) {
         milliseconds @ ..10_000 => format!("{milliseconds}ms"),
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_open_is_not_shown_as_none() {
+    fn a_window_that_was_open_is_not_shown_as_0() {
         let shown = [0, 1, 8_000_001, 9_999_000_000, 9_999_000_001].map(short);
         assert_eq!(shown, ["0ms", "1ms", "9ms", "9999ms", "10.0s"]);
     }

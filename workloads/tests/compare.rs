@@ -1,10 +1,17 @@
-//! What the configurations that are compared come to is what theory demands.
+//! What the configurations that are compared come to is what theory demands, and what the
+//! README shows of it.
 
-use std::{collections::BTreeMap, num::NonZero, ops::ControlFlow, sync::Arc};
+use std::{
+    num::NonZero,
+    ops::ControlFlow,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use deposed::{
     campaign::Campaign,
     compare::{Arm, Measures},
+    report::comparison::{Comparison, LEGEND},
     run::Header,
     system::{Deposed, System},
     workload::Workload,
@@ -16,8 +23,43 @@ fn workload(name: &str) -> Workload {
         .expect("it is listed")
 }
 
-/// Each arm's measures over the workload's default seeds, by its name.
-fn measured(workload: &Workload) -> BTreeMap<&'static str, Measures> {
+/// A workload's arms over its default seeds, measured once for all tests.
+struct Measured {
+    workload: Workload,
+    arms: Vec<(Arm, Measures)>,
+}
+
+impl Measured {
+    fn of(name: &str) -> Self {
+        let workload = workload(name);
+        let arms = measured(&workload);
+        Self { workload, arms }
+    }
+
+    fn arm(&self, name: &str) -> &Measures {
+        let mut arms = self.arms.iter();
+        let (_, measures) = arms
+            .find(|(arm, _)| arm.name == name)
+            .expect("an arm of this name");
+        measures
+    }
+
+    /// The table that `deposed compare` prints.
+    fn table(&self) -> String {
+        let comparison = Comparison {
+            workload: &self.workload,
+            seeds: self.workload.seeds,
+            arms: self.arms.clone(),
+        };
+        comparison.text()
+    }
+}
+
+static WRITE_BEFORE_FENCE: LazyLock<Measured> =
+    LazyLock::new(|| Measured::of("write-before-fence"));
+static UNFENCED_EFFECT: LazyLock<Measured> = LazyLock::new(|| Measured::of("unfenced-effect"));
+
+fn measured(workload: &Workload) -> Vec<(Arm, Measures)> {
     let system: Arc<dyn System> = Arc::new(Deposed);
     let measure = |arm: &Arm| {
         let workload = arm.of(workload);
@@ -35,7 +77,7 @@ fn measured(workload: &Workload) -> BTreeMap<&'static str, Measures> {
             ControlFlow::Continue(())
         });
         assert_eq!(ran, Ok(()));
-        (arm.name, measures)
+        (*arm, measures)
     };
     workload.compares.iter().map(measure).collect()
 }
@@ -76,19 +118,11 @@ fn a_comparing_workload_has_its_own_configuration_among_its_arms() {
 
 #[test]
 fn the_barrier_is_what_stops_a_deposed_leaders_write() {
-    let measured = measured(&workload("write-before-fence"));
-    let (fenced, unfenced) = (
-        &measured["highest-seen"],
-        &measured["highest-seen without barrier"],
-    );
-    let owner_alone = &measured["compare-and-swap"];
+    let fenced = WRITE_BEFORE_FENCE.arm("highest-seen");
+    let unfenced = WRITE_BEFORE_FENCE.arm("highest-seen without barrier");
     assert!(fenced.tried > 0 && fenced.refused > 0, "{fenced:?}");
     assert_eq!(fenced.landed, 0, "{fenced:?}");
     assert!(unfenced.landed > 0, "{unfenced:?}");
-    // It knows of the grant at once.
-    assert!(owner_alone.refused > 0, "{owner_alone:?}");
-    assert_eq!(owner_alone.early + owner_alone.landed, 0, "{owner_alone:?}");
-    assert!(owner_alone.windows.iter().all(|window| *window == 0));
     // It is set within round trips, the first write comes when there is something to write.
     let longest = |measures: &Measures| measures.windows.iter().max().copied();
     assert!(
@@ -97,11 +131,22 @@ fn the_barrier_is_what_stops_a_deposed_leaders_write() {
     );
 }
 
+/// Storage that must be told of a new leader takes what its predecessor sends until then;
+/// storage that grants the lease knows of it at once, and takes nothing.
+#[test]
+fn only_storage_that_is_told_of_a_grant_has_a_window() {
+    let told = WRITE_BEFORE_FENCE.arm("highest-seen");
+    let grants = WRITE_BEFORE_FENCE.arm("compare-and-swap");
+    assert!(told.windows.iter().min() > Some(&0), "{told:?}");
+    assert!(told.early > 0, "{told:?}");
+    assert!(grants.tried > 0 && grants.leader_changes > 0, "{grants:?}");
+    assert_eq!(grants.refused, grants.tried, "{grants:?}");
+}
+
 #[test]
 fn a_lock_delay_stops_zombies_and_keys_stop_doubles() {
-    let measured = measured(&workload("unfenced-effect"));
     let harm = |arm: &str| {
-        let measures = &measured[arm];
+        let measures = UNFENCED_EFFECT.arm(arm);
         println!(
             "{arm}: {} zombies, {} doubles",
             measures.landed, measures.doubled
@@ -120,4 +165,27 @@ fn a_lock_delay_stops_zombies_and_keys_stop_doubles() {
     let either = all(harm("lock-delay")).max(all(harm("idempotency keys")));
     assert!(zombies + doubles > either, "neither is worse than either");
     assert_eq!(harm("both"), (0, 0), "and both leave none");
+}
+
+#[test]
+fn the_readme_shows_these_tables() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let readme = root.expect("a workspace").join("README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README");
+    let comparing = deposed_workloads::all().into_iter();
+    let comparing = comparing.filter(|workload| !workload.compares.is_empty());
+    let mut shown = String::from("```text\n");
+    for workload in comparing {
+        let measured = match workload.name {
+            "write-before-fence" => WRITE_BEFORE_FENCE.table(),
+            "unfenced-effect" => UNFENCED_EFFECT.table(),
+            other => panic!("the README shows nothing of {other}"),
+        };
+        shown += &(measured + "\n");
+    }
+    shown += LEGEND;
+    assert!(
+        readme.contains(&shown),
+        "the README should show:\n\n{shown}"
+    );
 }
