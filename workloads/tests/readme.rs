@@ -1,10 +1,11 @@
-//! What the README shows is so: its table of workloads is what they say, its failure is
-//! what is printed.
+//! What the README shows is so: its table of workloads is what they say, its failure and
+//! its hunt are what is printed. (`tests/compare.rs` has measured what it compares.)
 
 use std::{path::Path, sync::Arc};
 
 use deposed::{
     cli::{self, Suite},
+    flaw::Flaw,
     system::{Deposed, System},
 };
 
@@ -47,6 +48,63 @@ fn the_table_of_workloads_is_true() {
         readme.contains(&table),
         "the README's table should be:\n\n{table}"
     );
+}
+
+/// All but the CPU time, which is each machine's own.
+#[test]
+fn the_hunt_that_it_shows_comes_to_this() {
+    let readme = readme();
+    let prompt = "\n$ deposed flaws ";
+    let (_, block) = readme.split_once(prompt).expect("a hunt");
+    let (flaws, shown) = block.split_once('\n').expect("what it printed");
+    let (shown, _) = shown.split_once("```").expect("the end of the block");
+    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+    let workloads = deposed_workloads::all();
+    let suite = Suite { workloads, systems };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let args = ["deposed", "flaws"].into_iter().chain(flaws.split(' '));
+    let code = cli::run(&suite, args, &mut out, &mut err);
+    let printed = String::from_utf8(out).expect("text");
+    assert_eq!(code, 0, "{printed}");
+    assert_eq!(
+        without_cpu(shown),
+        without_cpu(&printed),
+        "the README should show:\n\n{printed}"
+    );
+}
+
+/// The words of each line of a hunt but those that tell its CPU time.
+fn without_cpu(hunt: &str) -> Vec<Vec<&str>> {
+    let lines = hunt.lines();
+    let mut lines: Vec<Vec<&str>> = lines
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    for words in &mut lines {
+        match words[..] {
+            // 1.0 s of CPU
+            [.., _, "s", "of", "CPU"] => words.truncate(words.len() - 4),
+            // Flaw, workload, check, seeds, simulated, CPU, harm.
+            [_, _, _, _, _, "s", _, "s", ..] => drop(words.drain(6..8)),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// In a tour that counts, the counts grow old first.
+#[test]
+fn as_many_flaws_and_cases_as_it_says() {
+    let readme = readme();
+    let (flaws, cases) = (Flaw::ALL.len(), deposed_workloads::cases::all().len());
+    for counted in [
+        format!("{flaws} defects that real systems had"),
+        format!("{cases} bugs that were reported"),
+    ] {
+        assert!(
+            readme.contains(&counted),
+            "the README should say: {counted}"
+        );
+    }
 }
 
 fn table() -> String {
