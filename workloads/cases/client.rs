@@ -15,6 +15,7 @@ pub(super) fn cases() -> Vec<Case> {
             &["kubernetes/kubernetes#44887", "kubernetes/kubernetes#65090"],
         )
         .under([on(RENEWED, 4, cut_off(900))])
+        .showing([Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::RenewCallOutlivesLease, Check::BeliefSafety),
         Case::of(
             "store-hangs",
@@ -30,6 +31,7 @@ pub(super) fn cases() -> Vec<Case> {
                 length: 900 * MS,
             },
         )])
+        .showing([Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::RenewCallOutlivesLease, Check::BeliefSafety),
         Case::of(
             "loss-is-never-told",
@@ -46,6 +48,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .under([on(RENEWED, 4, cut_off(900))])
+        .showing([Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::BeliefIsAFlag, Check::BeliefSafety),
         Case::of(
             "renewals-starve-beside-work",
@@ -54,6 +57,7 @@ pub(super) fn cases() -> Vec<Case> {
             &["redisson/redisson#5698", "tikv/pd#1661"],
         )
         .under([on(RENEWED, 4, lost("renew", 12))])
+        .showing([Mark::FrameLost, Mark::TakenOverAfterExpiry])
         .planting(Flaw::BeliefIsAFlag, Check::BeliefSafety),
         Case::of(
             "child-runs-on",
@@ -65,6 +69,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(RENEWED, 4, late("renew-reply", 4, 500)),
             on(RENEWED, 4, cut_off(900)),
         ])
+        .showing([Mark::FrameDelayed, Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::BeliefIsAFlag, Check::BeliefSafety),
         Case::of(
             "counted-from-the-answer",
@@ -80,6 +85,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(Moment::invoking(F::Renew), 5, late("renew-reply", 1, 45)),
             on(RENEWED, 5, cut_off(900)),
         ])
+        .showing([Mark::FrameDelayed, Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::CountFromReply, Check::BeliefSafety),
         Case::of(
             "answers-read-after-a-pause",
@@ -100,6 +106,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(Moment::invoking(F::Renew), 3, late("renew-reply", 2, 80)),
             on(RENEWED, 3, cut_off(900)),
         ])
+        .showing([Mark::FrameDelayed, Mark::PausedPastItsTerm, Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::CountFromReply, Check::BeliefSafety),
         Case::of(
             "counted-from-the-last-try",
@@ -110,6 +117,7 @@ pub(super) fn cases() -> Vec<Case> {
             at(0, lost("acquire-reply", 1)),
             on(Moment::done(F::Acquire), 1, cut_off(900)),
         ])
+        .showing([Mark::FrameLost, Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::CountFromLastTry, Check::BeliefSafety),
         Case::of(
             "born-expired",
@@ -117,13 +125,15 @@ pub(super) fn cases() -> Vec<Case> {
              renewed before it is believed",
             &["mike-marcacci/node-redlock#169, #296, #299"],
         )
-        .under([at(0, late("acquire-reply", 2, 320))]),
+        .under([at(0, late("acquire-reply", 2, 320))])
+        .showing([Mark::FrameDelayed, Mark::Wrote]),
         Case::of(
             "lost-only-after-two-ttls",
             "the loss is announced two ttls after the last answer; the lease is another's after one",
             &["microsoft/etcd3#57"],
         )
         .under([on(RENEWED, 4, cut_off(900))])
+        .showing([Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::LostAfterTwoTtls, Check::BeliefSafety),
         Case::of(
             "waiter-trusts-a-dead-lease",
@@ -149,6 +159,7 @@ pub(super) fn cases() -> Vec<Case> {
                 },
             )
         }))
+        .showing([Mark::TakenOverAfterRelease])
         .planting(Flaw::WaiterTrustsDeadLease, Check::BeliefSafety),
         Case::of(
             "gives-up-after-one-loss",
@@ -159,6 +170,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(RENEWED, 4, cut_off(600)),
             on(RENEWED, 14, cut_off(600)),
         ])
+        .showing([Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::NeverContendsAgain, Check::Failover),
         Case::of(
             "one-try-is-the-budget",
@@ -167,6 +179,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(|workload| workload.name = "steady-leader")
         .under([at(1000, lost("renew", 1))])
+        .showing([Mark::FrameLost, Mark::Wrote])
         .planting(Flaw::OneTryIsTheBudget, Check::Failover),
         Case::of(
             "released-before-it-stepped-down",
@@ -175,6 +188,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(|workload| workload.traffic.resign_every = Some(400 * MS))
         .under([at(0, late("release-reply", 30, 80))])
+        .showing([Mark::FrameDelayed, Mark::TakenOverAfterRelease])
         .planting(Flaw::ReleaseBeforeStepDown, Check::BeliefSafety),
         Case::of(
             "released-before-it-drained",
@@ -183,6 +197,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(|workload| workload.traffic.resign_every = Some(400 * MS))
         .under([at(0, late("write", 30, 60))])
+        .showing([Mark::FrameDelayed, Mark::TakenOverAfterRelease])
         .planting(Flaw::ReleaseBeforeDrain, Check::Conduct),
         Case::of(
             "countdown-by-another-machine's-clock",
@@ -199,6 +214,7 @@ pub(super) fn cases() -> Vec<Case> {
             ),
             on(RENEWED, 8, cut_off(900)),
         ])
+        .showing([Mark::WallClockStepped, Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::WallClockExpiry, Check::BeliefSafety),
         Case::of(
             "countdown-stops-in-suspend",
@@ -213,6 +229,7 @@ pub(super) fn cases() -> Vec<Case> {
                 length: 900 * MS,
             },
         )])
+        .showing([Mark::PausedPastItsTerm, Mark::TakenOverAfterExpiry])
         .planting(Flaw::ClockStopsInSuspend, Check::BeliefSafety),
         Case::of(
             "old-token-after-a-restart",
@@ -220,13 +237,14 @@ pub(super) fn cases() -> Vec<Case> {
             &["cockroachdb/cockroach#7996", "cockroachdb/cockroach#23105"],
         )
         .under([on(RENEWED, 4, crashed(Target::Leader, 50))])
+        .showing([Mark::Restarted, Mark::TakenOverAfterExpiry])
         .planting(Flaw::ResumeAfterRestart, Check::TokenMonotonicity),
         Case::of(
             "reads-before-its-epoch",
             "the state is read, then the epoch is taken: an older writer slips in between",
             &["slatedb/slatedb pull 271"],
         )
-        .under([on(RENEWED, 4, cut_off(900))])
+        .showing([Mark::Wrote])
         .planting(Flaw::ReadsBeforeBarrier, Check::ElectionBarrier),
         Case::of(
             "fence-goes-to-whoever-asks",
@@ -246,6 +264,7 @@ pub(super) fn cases() -> Vec<Case> {
             at(850, cut_off(600)),
             at(1500, cut_off(600)),
         ])
+        .showing([Mark::IdledUnfenced, Mark::LeaderCutOff, Mark::TakenOverAfterExpiry])
         .planting(Flaw::BarrierWithFreshToken, Check::ElectionBarrier),
     ]
 }

@@ -27,6 +27,9 @@ pub struct Case {
     pub workload: Workload,
     /// What goes wrong, and when.
     pub schedule: Schedule,
+    /// What the system shows under that without the flaw: a run that does not has told
+    /// another story.
+    pub shows: Vec<Mark>,
     /// The defect.
     pub flaw: Option<Flaw>,
     /// Who convicts it; `None` where the system is right and must be found so.
@@ -48,6 +51,7 @@ impl Case {
                 ..Workload::named(name)
             },
             schedule: Schedule::new(),
+            shows: Vec::new(),
             flaw: None,
             convicted_by: None,
         }
@@ -60,6 +64,11 @@ impl Case {
 
     fn under(mut self, schedule: impl IntoIterator<Item = Injection>) -> Self {
         self.schedule.extend(schedule);
+        self
+    }
+
+    fn showing<const N: usize>(mut self, marks: [Mark; N]) -> Self {
+        self.shows = marks.into();
         self
     }
 

@@ -20,6 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .under(zombie())
+        .showing([Mark::PausedPastItsTerm, Mark::StaleWriteRefused])
         .planting(Flaw::AcceptsAnything, Check::StorageSafety),
         Case::of(
             "fence-that-does-nothing",
@@ -36,6 +37,7 @@ pub(super) fn cases() -> Vec<Case> {
                 length: 450 * MS,
             },
         )])
+        .showing([Mark::PausedPastItsTerm, Mark::StaleWriteRefusedByBarrier])
         .planting(Flaw::FenceIsANoOp, Check::StorageSafety),
         Case::of(
             "second-resource-unfenced",
@@ -44,6 +46,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(|workload| workload.traffic.keys = 20)
         .under(zombie())
+        .showing([Mark::PausedPastItsTerm, Mark::StaleWriteRefused])
         .planting(Flaw::TokenPerKey, Check::StorageSafety),
         Case::of(
             "cleaned-up-fence",
@@ -52,6 +55,11 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(|workload| workload.traffic.delete_one_in = 2)
         .under(zombie())
+        .showing([
+            Mark::Deleted,
+            Mark::PausedPastItsTerm,
+            Mark::StaleWriteRefused,
+        ])
         .planting(Flaw::CleanupDropsFence, Check::StorageSafety),
         Case::of(
             "fence-forgotten-at-a-restart",
@@ -62,6 +70,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(RENEWED, 4, stalled(F::Write, 700)),
             on(Moment::done(F::Fence), 2, crashed(Target::Storage, 20)),
         ])
+        .showing([Mark::PausedPastItsTerm, Mark::Restarted])
         .planting(Flaw::ForgetsHighest, Check::StorageSafety),
         Case::of(
             "unfenced-effects-from-two",
@@ -76,6 +85,7 @@ pub(super) fn cases() -> Vec<Case> {
             workload.cluster = Cluster::of(2).with_storage(StorageKind::Effects { keys: false });
         })
         .under(zombie())
+        .showing([Mark::PausedPastItsTerm, Mark::TakenOverAfterExpiry])
         .convicted_by(Check::ZombieWrite),
         Case::of(
             "owner-asked-elsewhere",
@@ -91,13 +101,18 @@ pub(super) fn cases() -> Vec<Case> {
             // Its successor has read, and writes nothing yet.
             on(Moment::done(F::Acquire), 2, stalled(F::Write, 300)),
         ])
+        .showing([
+            Mark::FrameDelayed,
+            Mark::PausedPastItsTerm,
+            Mark::StaleWriteRefused,
+        ])
         .planting(Flaw::ComparesRemoteOwner, Check::ZombieWrite),
         Case::of(
             "no-fence-at-election",
             "the new leader writes without having fenced",
             &["PostHog/posthog pull 76100"],
         )
-        .under([on(RENEWED, 4, cut_off(900))])
+        .showing([Mark::Wrote])
         .planting(Flaw::NoBarrier, Check::ElectionBarrier),
     ]
 }

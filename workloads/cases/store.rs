@@ -20,6 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(RENEWED, 4, late("renew", 2, 60)),
             at(1500, late("renew", 4, 90)),
         ])
+        .showing([Mark::FrameDelayed, Mark::Wrote])
         .planting(Flaw::StaleExpiry, Check::BeliefSafety),
         Case::of(
             "renewed-after-its-end",
@@ -32,6 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .under([on(RENEWED, 4, stalled(F::Renew, 500))])
+        .showing([Mark::PausedPastItsTerm, Mark::TakenOverAfterExpiry])
         .planting(Flaw::RenewsTheDead, Check::LeaseLinearizable),
         Case::of(
             "two-of-one-name",
@@ -46,6 +48,11 @@ pub(super) fn cases() -> Vec<Case> {
             on(GRANTED, 1, twice("renew", 6, 700)),
             on(RENEWED, 4, crashed(Target::Leader, 50)),
         ])
+        .showing([
+            Mark::FrameDuplicated,
+            Mark::Restarted,
+            Mark::TakenOverAfterExpiry,
+        ])
         .planting(Flaw::RenewByName, Check::LeaseLinearizable),
         Case::of(
             "counter-restarts-with-its-last-owner",
@@ -58,6 +65,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .with(resigning)
+        .showing([Mark::TakenOverAfterRelease])
         .planting(Flaw::ReleaseResetsCounter, Check::TokenMonotonicity),
         Case::of(
             "returning-holder-gets-its-old-token",
@@ -66,6 +74,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(|workload| workload.cluster.clients = 1)
         .under([on(RENEWED, 4, cut_off(600))])
+        .showing([Mark::LeaderCutOff, Mark::Wrote])
         .planting(Flaw::SameHolderSameToken, Check::TokenMonotonicity),
         Case::of(
             "narrow-counter-wraps",
@@ -77,6 +86,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .with(resigning)
+        .showing([Mark::TakenOverAfterRelease])
         .planting(Flaw::NarrowCounter, Check::TokenMonotonicity),
         Case::of(
             "tokens-that-do-not-rise",
@@ -87,6 +97,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .with(resigning)
+        .showing([Mark::TakenOverAfterRelease])
         .planting(Flaw::RandomTokens, Check::TokenMonotonicity),
         Case::of(
             "back-from-an-old-copy",
@@ -110,6 +121,7 @@ pub(super) fn cases() -> Vec<Case> {
                 },
             ),
         ])
+        .showing([Mark::GrantedAfterRestore, Mark::TakenOverAfterRelease])
         .planting(Flaw::RestoredWithoutFloor, Check::TokenMonotonicity),
         Case::of(
             "lock-delay-in-memory-alone",
@@ -121,6 +133,7 @@ pub(super) fn cases() -> Vec<Case> {
             on(RENEWED, 4, cut_off(900)),
             at(700, crashed(Target::Store, 20)),
         ])
+        .showing([Mark::LeaderCutOff, Mark::LockDelayOutlivedRestart])
         .planting(Flaw::LockDelayForgotten, Check::LockDelay),
         Case::of(
             "copy-without-the-counter-takes-over",
@@ -132,6 +145,7 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         )
         .under([on(RENEWED, 4, crashed(Target::Store, 20))])
+        .showing([Mark::Restarted, Mark::RenewedAcrossStoreRestart])
         .planting(Flaw::ForgetsCounter, Check::TokenMonotonicity),
         Case::of(
             "restart-forgets-the-lease",
@@ -139,6 +153,7 @@ pub(super) fn cases() -> Vec<Case> {
             &["Redis documentation of Redlock, crashes without fsync"],
         )
         .under([on(RENEWED, 4, crashed(Target::Store, 20))])
+        .showing([Mark::Restarted, Mark::RenewedAcrossStoreRestart])
         .planting(Flaw::ForgetsLease, Check::BeliefSafety),
         Case::of(
             "released-by-somebody-else",
@@ -152,6 +167,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .with(resigning)
         .under([at(0, twice("release", 8, 200))])
+        .showing([Mark::FrameDuplicated, Mark::TakenOverAfterRelease])
         .planting(Flaw::ReleasesAnything, Check::LeaseLinearizable),
         Case::of(
             "acquire-waits-for-itself",
@@ -159,6 +175,7 @@ pub(super) fn cases() -> Vec<Case> {
             &["Netflix/curator#3", "apache/curator#566"],
         )
         .under([at(0, super::lost("acquire-reply", 1))])
+        .showing([Mark::FrameLost, Mark::Wrote])
         .planting(Flaw::AcquireTwice, Check::LeaseLinearizable),
         Case::of(
             "wall-clock-steps-at-the-store",
@@ -172,6 +189,7 @@ pub(super) fn cases() -> Vec<Case> {
                 by: 2_000_000_000,
             },
         )])
+        .showing([Mark::WallClockStepped, Mark::Wrote])
         .planting(Flaw::WallClockStore, Check::LeaseLinearizable),
     ]
 }
