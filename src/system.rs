@@ -117,7 +117,7 @@ impl System for Deposed {
     fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
         match setup.storage {
             StorageKind::Effects { keys } => Box::pin(effect_server::run(node, keys)),
-            StorageKind::Quorum { .. } => Box::pin(replica_server::run(node)),
+            StorageKind::Quorum { .. } => Box::pin(replica_server::run(node, setup.planted)),
             _ => Box::pin(storage_server::run(node, setup.planted)),
         }
     }

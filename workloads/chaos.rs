@@ -4,8 +4,9 @@ use deposed::prelude::*;
 
 use crate::clock_drift::drifting;
 
-/// Every fault of the other workloads but those of disks, 2 to 5 in each ttl, against three clients
-/// with clocks of their own inside the bound, who write, delete and resign.
+/// Every fault of the other workloads but those of disks (`chaos-on-disks` adds them), 2 to
+/// 5 in each ttl, against three clients with clocks of their own inside the bound, who
+/// write, delete and resign.
 pub fn workload() -> Workload {
     // A wide bound, so that what drift does shows above the tick.
     let lease = drifting(170 * MS);

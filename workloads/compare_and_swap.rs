@@ -53,7 +53,10 @@ pub fn workload() -> Workload {
             Mark::Restarted,
             Mark::RenewedAcrossStoreRestart,
         ],
-        catches: vec![(Flaw::ComparesRemoteOwner, Check::ZombieWrite)],
+        catches: vec![
+            (Flaw::ComparesRemoteOwner, Check::ZombieWrite),
+            (Flaw::CounterNotSynced, Check::TokenMonotonicity),
+        ],
         ..calm
     }
 }

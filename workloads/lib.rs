@@ -65,6 +65,7 @@ workloads![
     compare_and_swap,
     quorum,
     chaos,
+    chaos_on_disks,
 ];
 
 #[cfg(test)]

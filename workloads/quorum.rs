@@ -88,6 +88,7 @@ pub fn workload() -> Workload {
             (Flaw::CountsRefusals, Check::StorageSafety),
             (Flaw::NoRecovery, Check::RegisterLinearizable),
             (Flaw::ReadsOneReplica, Check::RegisterLinearizable),
+            (Flaw::FenceNotDurable, Check::StorageSafety),
         ],
         ..calm
     }

@@ -6,19 +6,17 @@
 
 use std::{collections::BTreeMap, io};
 
-use deposed_checkers::history::{
-    Name, Nanos, Observation, StorageRecovered, StoreRecovered, Token,
-};
+use deposed_checkers::history::{Name, Nanos, Observation, StoreRecovered, Token};
 
 use super::{
     Node,
     frame::{Reply, Request},
-    lease_server::{LEASE, LeaseServer, Leases, found},
+    lease_server::{LEASE, LeaseServer, Leases, found, make_durable},
     server::{Service, serve},
-    storage_server::{Storage, StorageServer, own_records},
+    storage_server::{Storage, StorageServer, came_back, own_records},
 };
 use crate::{
-    disk::{all_json, commit_json},
+    disk::{Batch, all_json, put_json},
     flaw::Planted,
     lease::{LeaseStore, StoreLimits},
     net::LocalFuture,
@@ -52,21 +50,24 @@ async fn recover(
             clock,
         }));
         let storage = CompareAndSwapStorage::recover(limits.clone(), planted, records, clock);
-        let highest = storage.highest();
-        let highest = highest.map(|(lease, token)| (lease.clone(), token));
-        let highest = highest.collect();
-        node.observe(Observation::StorageRecovered(StorageRecovered { highest }));
+        came_back(node, storage.highest());
         storage
     };
     Ok(CompareAndSwapServer {
         node: node.clone(),
-        storage,
+        storage: DurableStorage { storage, planted },
         planted,
     })
 }
 
 struct CompareAndSwapServer {
     node: Node,
+    storage: DurableStorage,
+    planted: Planted,
+}
+
+/// The storage, and how it is made durable.
+struct DurableStorage {
     storage: CompareAndSwapStorage,
     planted: Planted,
 }
@@ -99,25 +100,29 @@ impl Service for CompareAndSwapServer {
     }
 }
 
-/// One record a lease, the lease and its data together.
-async fn commit(storage: &CompareAndSwapStorage, node: &Node, lease: &Name) -> io::Result<()> {
-    match storage.record(lease) {
-        Some(record) => commit_json(node.disk(), &format!("{LEASE}{lease}"), &record).await,
-        None => Ok(()),
+impl DurableStorage {
+    /// One record a lease, the lease and its data together.
+    async fn commit(&self, node: &Node, lease: &Name) -> io::Result<()> {
+        let Some(record) = self.storage.record(lease) else {
+            return Ok(());
+        };
+        let mut batch = Batch::new();
+        put_json(&mut batch, format!("{LEASE}{lease}"), &record)?;
+        make_durable(node, self.planted, batch).await
     }
 }
 
-impl Leases for &mut CompareAndSwapStorage {
+impl Leases for &mut DurableStorage {
     fn leases(&mut self) -> &mut LeaseStore {
-        self.leases_mut()
+        self.storage.leases_mut()
     }
 
     async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()> {
-        commit(self, node, lease).await
+        DurableStorage::commit(self, node, lease).await
     }
 }
 
-impl Storage for &mut CompareAndSwapStorage {
+impl Storage for &mut DurableStorage {
     fn change(
         &mut self,
         now: Nanos,
@@ -127,21 +132,22 @@ impl Storage for &mut CompareAndSwapStorage {
         key: &Name,
         value: Option<&Name>,
     ) -> Result<Applied, Refusal> {
+        let storage = &mut self.storage;
         match value {
-            Some(value) => self.write(now, lease, token, seq, key, value.clone()),
-            None => self.delete(now, lease, token, seq, key),
+            Some(value) => storage.write(now, lease, token, seq, key, value.clone()),
+            None => storage.delete(now, lease, token, seq, key),
         }
     }
 
     fn fence(&mut self, now: Nanos, lease: &Name, token: Token) -> Result<(), Refusal> {
-        CompareAndSwapStorage::fence(self, now, lease, token)
+        self.storage.fence(now, lease, token)
     }
 
     fn read(&self, lease: &Name, key: &Name) -> Option<&Name> {
-        CompareAndSwapStorage::read(self, lease, key)
+        self.storage.read(lease, key)
     }
 
     async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()> {
-        commit(self, node, lease).await
+        DurableStorage::commit(self, node, lease).await
     }
 }

@@ -149,11 +149,16 @@ impl Leases for DurableStore {
         if self.planted.has(Flaw::AnswersBeforeDurable) {
             batch = self.unwritten.replace(batch).unwrap_or_default();
         }
-        if self.planted.has(Flaw::CounterNotSynced) {
-            return node.disk().write(batch).await;
-        }
-        node.disk().commit(batch).await
+        make_durable(node, self.planted, batch).await
     }
+}
+
+/// Makes durable what is about to be answered about a lease.
+pub(super) async fn make_durable(node: &Node, planted: Planted, batch: Batch) -> io::Result<()> {
+    if planted.has(Flaw::CounterNotSynced) {
+        return node.disk().write(batch).await;
+    }
+    node.disk().commit(batch).await
 }
 
 impl DurableStore {

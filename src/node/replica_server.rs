@@ -2,51 +2,52 @@
 
 use std::{collections::BTreeMap, io};
 
-use deposed_checkers::history::{
-    Applied, F, Fenced, Name, Observation, Refused, StorageRecovered, Token,
-};
+use deposed_checkers::history::{Applied, F, Fenced, Name, Observation, Refused, Token};
 
 use super::{
     Node,
     frame::{Outcome, Reply, Request},
     server::{Service, serve},
-    storage_server::{SHARD, own_records, refused},
+    storage_server::{SHARD, came_back, own_records, refused},
 };
 use crate::{
     disk::{all_json, commit_json},
+    flaw::{Flaw, Planted},
     net::LocalFuture,
     storage::{Answer, Message, QuorumReplica, ReplicaRecord},
 };
 
 /// Runs the replica of this node until it cannot go on.
-pub async fn run(node: Node) {
-    serve(node.clone(), async |first| recover(&node, first).await).await;
+pub async fn run(node: Node, planted: Planted) {
+    serve(node.clone(), async |first| {
+        recover(&node, planted, first).await
+    })
+    .await;
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing
 /// records nothing; a later one that finds nothing says so, since it forgot.
-async fn recover(node: &Node, first: bool) -> io::Result<ReplicaServer> {
+async fn recover(node: &Node, planted: Planted, first: bool) -> io::Result<ReplicaServer> {
     let records: BTreeMap<Name, ReplicaRecord> = all_json(&own_records(node).await?, SHARD)?;
     let replica = match first && records.is_empty() {
         true => QuorumReplica::new(),
         false => {
             let replica = QuorumReplica::recover(records);
-            let highest = replica.highest();
-            let highest = highest.map(|(lease, token)| (lease.clone(), token));
-            let highest = highest.collect();
-            node.observe(Observation::StorageRecovered(StorageRecovered { highest }));
+            came_back(node, replica.highest());
             replica
         }
     };
     Ok(ReplicaServer {
         node: node.clone(),
         replica,
+        planted,
     })
 }
 
 struct ReplicaServer {
     node: Node,
     replica: QuorumReplica,
+    planted: Planted,
 }
 
 impl Service for ReplicaServer {
@@ -122,7 +123,9 @@ impl ReplicaServer {
                 return Ok(refused.answer());
             }
         };
+        let durable = message != Message::Prepare || !self.planted.has(Flaw::FenceNotDurable);
         if taken.changed
+            && durable
             && let Some(record) = self.replica.record(&lease)
         {
             commit_json(self.node.disk(), &format!("{SHARD}{lease}"), record).await?;

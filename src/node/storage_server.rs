@@ -42,10 +42,7 @@ async fn recover(
         true => FencedStorage::new(planted),
         false => {
             let storage = FencedStorage::recover(planted, records);
-            let highest = storage.highest();
-            let highest = highest.map(|(lease, token)| (lease.clone(), token));
-            let highest = highest.collect();
-            node.observe(Observation::StorageRecovered(StorageRecovered { highest }));
+            came_back(node, storage.highest());
             storage
         }
     };
@@ -59,6 +56,13 @@ async fn recover(
         storage,
         planted,
     })
+}
+
+/// Records the highest token of each lease that a node which keeps data has come back with.
+pub(super) fn came_back<'a>(node: &Node, highest: impl Iterator<Item = (&'a Name, Token)>) {
+    let highest = highest.map(|(lease, token)| (lease.clone(), token));
+    let highest = highest.collect();
+    node.observe(Observation::StorageRecovered(StorageRecovered { highest }));
 }
 
 /// What is on the disk of a node that keeps data, unless it is an old copy.

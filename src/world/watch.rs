@@ -15,7 +15,8 @@ pub(super) struct Watch {
     told: Vec<BTreeMap<Name, Nanos>>,
     /// The clients that believe now, by place.
     pub(super) leaders: Vec<usize>,
-    /// The highest token that anybody was granted.
+    /// The highest token that the store ever granted. It may have been made durable and
+    /// told to nobody yet: the store comes back with it.
     pub(super) highest_token: Token,
     /// The first time at which the two differed.
     pub(super) discrepancy: Option<String>,
@@ -104,10 +105,13 @@ impl Watch {
     }
 }
 
-/// The token that somebody was granted by this, by the store's account or by its own.
+/// The highest token granted that this tells of, by the store's account or by its owner's.
 fn granted(body: &Body) -> Option<Token> {
     match body {
         Body::Observed(Observation::Granted(granted)) => granted.token,
+        Body::Observed(Observation::StoreRecovered(recovered)) => {
+            recovered.leases.values().map(|lease| lease.counter).max()
+        }
         Body::Complete(F::Acquire, Answer::Token(token)) => Some(*token),
         _ => None,
     }
