@@ -22,6 +22,10 @@ pub const MOST_JOBS: usize = 256;
 ///
 /// # Errors
 /// What `each` returns.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "results come in the order of the items"
+)]
 pub fn in_order<Item: Send, Done: Send>(
     items: impl Iterator<Item = Item> + Clone + Send,
     jobs: NonZero<usize>,

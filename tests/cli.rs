@@ -238,6 +238,7 @@ fn a_panic_in_a_node_is_a_defect() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the files are counted")]
 fn only_the_first_failures_are_told_in_full_and_all_are_kept() {
     let dir = scratch("many");
     let (code, out, _) = deposed(&dir, "run gc-pause --seeds 5 --system forger --out DIR");

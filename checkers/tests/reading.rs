@@ -278,6 +278,10 @@ fn the_reader_ends_with_its_first_error() {
 /// Set `DEPOSED_CORPUS` to a folder of other tools' histories: each is refused
 /// with a sentence.
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "each is refused, in whatever order"
+)]
 fn other_tools_histories_are_refused() {
     let Some(corpus) = std::env::var_os("DEPOSED_CORPUS") else {
         println!("DEPOSED_CORPUS is not set: nothing to read");

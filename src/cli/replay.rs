@@ -77,6 +77,10 @@ struct Difference {
 }
 
 /// Runs a header twice, on two threads.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the two runs are told apart by name"
+)]
 fn twice(suite: &Suite, header: &Header) -> Result<Compared, Halt> {
     let system = suite.system(Some(&header.system))?;
     header

@@ -152,6 +152,7 @@ impl Node {
 
     /// Starts a task of this process: it stops with the gate, dies with the
     /// process, and its panic fails the run.
+    #[expect(clippy::disallowed_methods, reason = "this is the gate")]
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         tokio::task::spawn_local(self.catching(task));
     }

@@ -80,6 +80,7 @@ impl Loopback {
                 panics: panics.clone(),
             });
             let body = boot(node, header.setup(), &name);
+            #[expect(clippy::disallowed_methods, reason = "a process has its own gate")]
             tokio::task::spawn_local(Process::new(&name, gate.clone(), body));
             gates.push((name, gate));
         }
