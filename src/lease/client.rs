@@ -1,10 +1,13 @@
 //! One candidate: what to send, what to make of the answers, and whether to lead.
 
+mod leaving;
+
 use deposed_checkers::history::{Nanos, Token};
 
 use super::config::{LeaseConfig, PPB, part};
 use super::message::{Reply, Request};
 use crate::flaw::{Flaw, Planted};
+use leaving::Leaving;
 
 /// Why and until when a client believes that it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +23,6 @@ pub struct Belief {
 
 /// How many renewals are remembered as unanswered; the oldest is given up first.
 const TRIES_IN_FLIGHT: usize = 8;
-/// How often a release is sent when no answer comes.
-const RELEASE_TRIES: u32 = 3;
 
 /// A candidate's side of one lease. Contends from the start and after every loss.
 ///
@@ -95,21 +96,6 @@ enum Standing {
 struct Try {
     attempt: u64,
     counts: Span,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Leaving {
-    token: Token,
-    /// `None`: the work in hand is not over yet.
-    release: Option<Releasing>,
-    /// What it goes on believing. Only with a planted flaw.
-    still: Option<Span>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Releasing {
-    next_at: Nanos,
-    tries_left: u32,
 }
 
 impl LeaseClient {
@@ -189,15 +175,7 @@ impl LeaseClient {
                     ttl,
                 })
             }
-            State::Leaving(Leaving {
-                token,
-                release: Some(release),
-                ..
-            }) if now >= release.next_at => {
-                release.tries_left -= 1;
-                release.next_at = next_at;
-                Some(Request::Release { token: *token })
-            }
+            State::Leaving(leaving) => leaving.release_if_due(now, next_at),
             _ => None,
         }
     }
@@ -340,61 +318,8 @@ impl LeaseClient {
                 term.ends(self.planted)
                     .map_or(term.renew_at, |end| end.min(term.renew_at)),
             ),
-            State::Leaving(leaving) => {
-                let release = leaving.release.map(|release| release.next_at);
-                let still = leaving.still.map(|span| span.until);
-                release.into_iter().chain(still).min()
-            }
+            State::Leaving(leaving) => leaving.wake_at(),
             State::Out => None,
-        }
-    }
-
-    /// Gives the term up: the belief ends at once, the release waits for
-    /// [`drained`](Self::drained). Without a term there is nothing to give up.
-    pub fn resign(&mut self, now: Nanos) {
-        self.end_what_is_over(now);
-        let early = self.planted.has(Flaw::ReleaseBeforeStepDown);
-        if let State::Term(term) = &self.state {
-            let still = match term.standing {
-                Standing::Believed(span) if early => Some(span),
-                _ => None,
-            };
-            let release = early.then_some(Releasing {
-                next_at: now,
-                tries_left: RELEASE_TRIES,
-            });
-            self.state = State::Leaving(Leaving {
-                token: term.token,
-                release,
-                still,
-            });
-        }
-    }
-
-    /// The work that was in hand when the term was resigned is over: the next tick
-    /// releases. The release is repeated a few times if no answer comes; then, and
-    /// when it is answered, others get a turn before this client contends again.
-    pub fn drained(&mut self, now: Nanos) {
-        if let State::Leaving(leaving) = &mut self.state
-            && leaving.release.is_none()
-        {
-            leaving.release = Some(Releasing {
-                next_at: now,
-                tries_left: RELEASE_TRIES,
-            });
-        }
-    }
-
-    /// The work in hand is over, but something that it set off may land yet, where no
-    /// token can stop it: the lease is not given back. It runs out at the store, and the
-    /// lock-delay follows.
-    pub fn leave_to_expire(&mut self, now: Nanos) {
-        if let State::Leaving(leaving) = &self.state
-            && leaving.release.is_none()
-        {
-            self.state = State::Idle {
-                until: self.others_turn(now),
-            };
         }
     }
 
@@ -416,34 +341,25 @@ impl LeaseClient {
     /// belief counts from is in the past, and so becomes 0.
     pub fn rebased(&self, now: Nanos) -> Self {
         let mut client = self.clone();
-        let rebase = |span: &mut Span| {
-            span.sent = span.sent.saturating_sub(now);
-            span.until = span.until.saturating_sub(now);
-        };
         match &mut client.state {
             State::Idle { until } => *until = until.saturating_sub(now),
             State::Asking {
                 counts, retry_at, ..
             } => {
-                rebase(counts);
+                counts.rebase(now);
                 *retry_at = retry_at.saturating_sub(now);
             }
             State::Term(term) => {
                 match &mut term.standing {
-                    Standing::Believed(span) => rebase(span),
+                    Standing::Believed(span) => span.rebase(now),
                     Standing::Unproven { until } => *until = until.saturating_sub(now),
                 }
                 term.renew_at = term.renew_at.saturating_sub(now);
                 term.tries
                     .iter_mut()
-                    .for_each(|tried| rebase(&mut tried.counts));
+                    .for_each(|tried| tried.counts.rebase(now));
             }
-            State::Leaving(leaving) => {
-                leaving.still.as_mut().map(rebase);
-                if let Some(release) = &mut leaving.release {
-                    release.next_at = release.next_at.saturating_sub(now);
-                }
-            }
+            State::Leaving(leaving) => leaving.rebase(now),
             State::Out => {}
         }
         client
@@ -459,10 +375,7 @@ impl LeaseClient {
                 }
             }
             State::Leaving(leaving) => {
-                leaving.still = leaving.still.filter(|span| now < span.until);
-                let unanswered =
-                    |release: Releasing| release.tries_left == 0 && now >= release.next_at;
-                if leaving.release.is_some_and(unanswered) {
+                if leaving.is_over(now) {
                     self.state = State::Idle {
                         until: self.others_turn(now),
                     };
@@ -596,11 +509,13 @@ impl LeaseClient {
         let free = |after: Nanos| after.saturating_add(part(min, jitter));
         retry_after.map_or(backoff, |after| backoff.min(free(after)))
     }
+}
 
-    /// After a release: whoever else contends waits `backoff_max` at most between
-    /// two tries, so each has one before this client's next.
-    fn others_turn(&self, now: Nanos) -> Nanos {
-        now.saturating_add(self.config.backoff_max)
+impl Span {
+    /// With `now` as time 0.
+    fn rebase(&mut self, now: Nanos) {
+        self.sent = self.sent.saturating_sub(now);
+        self.until = self.until.saturating_sub(now);
     }
 }
 
@@ -620,6 +535,8 @@ impl Term {
     }
 }
 
+#[cfg(test)]
+mod calls;
 #[cfg(all(test, feature = "flaws"))]
 mod flaws;
 #[cfg(test)]
