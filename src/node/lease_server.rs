@@ -59,6 +59,7 @@ async fn recover(
         closed: store.restoration(now).closed_for > 0,
         store,
         planted,
+        #[cfg(feature = "flaws")]
         unwritten: None,
     };
     match restored {
@@ -126,6 +127,7 @@ struct DurableStore {
     closed: bool,
     planted: Planted,
     /// Under [`Flaw::AnswersBeforeDurable`], what was answered and is not durable.
+    #[cfg(feature = "flaws")]
     unwritten: Option<Batch>,
 }
 
@@ -146,6 +148,7 @@ impl Leases for DurableStore {
             put_json(&mut batch, RESTORATION.to_owned(), &restoration)?;
             self.closed = false;
         }
+        #[cfg(feature = "flaws")]
         if self.planted.has(Flaw::AnswersBeforeDurable) {
             batch = self.unwritten.replace(batch).unwrap_or_default();
         }

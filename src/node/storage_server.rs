@@ -48,7 +48,9 @@ async fn recover(
     };
     let storage = DurableStorage {
         storage,
+        #[cfg(feature = "flaws")]
         planted,
+        #[cfg(feature = "flaws")]
         token_to_write: BTreeMap::new(),
     };
     Ok(StorageServer {
@@ -103,8 +105,10 @@ pub(super) trait Storage {
 /// Fenced storage, and what of it is not as its disk says.
 struct DurableStorage {
     storage: FencedStorage,
+    #[cfg(feature = "flaws")]
     planted: Planted,
     /// Under [`Flaw::ValueBeforeToken`], what the next commit makes durable.
+    #[cfg(feature = "flaws")]
     token_to_write: BTreeMap<Name, ShardRecord>,
 }
 
@@ -134,22 +138,32 @@ impl Storage for DurableStorage {
     }
 
     async fn commit(&mut self, node: &Node, lease: &Name) -> io::Result<()> {
-        let Some(mut record) = self.storage.record(lease) else {
+        let Some(record) = self.storage.record(lease) else {
             return Ok(());
         };
-        if self.planted.has(Flaw::ValueBeforeToken) {
-            let values = record.values.clone();
-            let before = self.token_to_write.insert(lease.clone(), record);
-            record = ShardRecord {
-                values,
-                ..before.unwrap_or_default()
-            };
-        }
+        #[cfg(feature = "flaws")]
+        let record = match self.planted.has(Flaw::ValueBeforeToken) {
+            true => self.value_first(lease, record),
+            false => record,
+        };
         commit_json(node.disk(), &format!("{SHARD}{lease}"), &record).await
     }
 
     fn check(&mut self, lease: &Name, token: Token, seq: u64) {
         self.storage.check(lease, token, seq);
+    }
+}
+
+#[cfg(feature = "flaws")]
+impl DurableStorage {
+    /// The values of a record with the tokens of the one before it.
+    fn value_first(&mut self, lease: &Name, record: ShardRecord) -> ShardRecord {
+        let values = record.values.clone();
+        let before = self.token_to_write.insert(lease.clone(), record);
+        ShardRecord {
+            values,
+            ..before.unwrap_or_default()
+        }
     }
 }
 
