@@ -116,3 +116,25 @@ fn granted(body: &Body) -> Option<Token> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use deposed_checkers::history::{RecoveredLease, StoreRecovered};
+
+    use super::*;
+
+    /// An operator whose floor were below it would have the token granted twice: its answer
+    /// may be under way.
+    #[test]
+    fn what_the_store_made_durable_was_granted_even_if_nobody_was_told() {
+        let lease = |counter| RecoveredLease {
+            counter,
+            holder: Some("a#1".into()),
+            ttl: Some(9),
+        };
+        let leases = [("x".into(), lease(7)), ("y".into(), lease(5))].into();
+        let found = StoreRecovered { leases, clock: 1 };
+        let found = Body::Observed(Observation::StoreRecovered(found));
+        assert_eq!(granted(&found), Some(7));
+    }
+}
