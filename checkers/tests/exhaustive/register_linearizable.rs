@@ -30,7 +30,7 @@ struct Open {
 fn play(moves: &[Move], lies: u8) -> Vec<Event> {
     let mut lines = Lines::default();
     let mut open: [Option<Open>; 4] = Default::default();
-    let mut retry: [Option<Op>; 4] = Default::default();
+    let mut retry: [Option<(Op, Kind)>; 4] = Default::default();
     let (mut register, mut written) = (Value::Null, vec![Value::Null]);
     let mut applied = BTreeSet::new();
     let (mut seq, mut started) = (0, 0);
@@ -44,8 +44,11 @@ fn play(moves: &[Move], lies: u8) -> Vec<Event> {
                 continue;
             }
             started += 1;
-            let again = retry[at].take().filter(|_| how % 2 == 0);
-            let op = again.unwrap_or_else(|| {
+            // Storage refuses a seq that is below one that it has seen.
+            let again = retry[at].take().filter(|(op, kind)| {
+                how % 2 == 0 && (*kind == Kind::Info || seq_of(op) == Some(seq))
+            });
+            let op = again.map(|(op, _)| op).unwrap_or_else(|| {
                 seq += 1;
                 operation(what, seq)
             });
@@ -80,12 +83,15 @@ fn play(moves: &[Move], lies: u8) -> Vec<Event> {
                 });
                 open[at] = Some(now);
             }
-            (None, 9) => lines.complete(now.call, Kind::Fail, Answer::None),
             (Some(_), 0) | (None, _) => {
-                lines.complete(now.call, Kind::Info, Answer::None);
+                let kind = match how % 12 {
+                    9 => Kind::Fail,
+                    _ => Kind::Info,
+                };
+                lines.complete(now.call, kind, Answer::None);
                 // Without a seq another try would be another operation.
                 if seq_of(&now.op).is_some() {
-                    retry[at] = Some(now.op);
+                    retry[at] = Some((now.op, kind));
                 }
             }
             (Some(value), _) => {
