@@ -53,6 +53,7 @@ pub mod judge;
 mod lease_linearizable;
 mod line;
 mod lock_delay;
+mod owners;
 mod rates;
 pub mod reader;
 mod register_linearizable;
