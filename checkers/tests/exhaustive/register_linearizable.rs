@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deposed_checkers::history::*;
-use deposed_checkers::judge::Judge;
 use deposed_checkers::verdict::Check;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{Lines, Shares, compare_many};
+use crate::{Lines, Shares, compare_many, verdict_of};
 
 const OPERATIONS: usize = 12;
 
@@ -245,10 +244,7 @@ fn every_verdict_is_that_of_the_search() {
     let lies = prop_oneof![1 => Just(0), 3 => 30..100u8];
     compare_many((moves, lies), |(moves, lies), shares: &Shares| {
         let events = play(&moves, lies);
-        let mut judge = Judge::of(&header, &[Check::RegisterLinearizable]);
-        events.iter().for_each(|event| judge.see(event));
-        let verdicts = judge.finish();
-        let found = verdicts.of(Check::RegisterLinearizable).unwrap();
+        let found = verdict_of(Check::RegisterLinearizable, &header, &events);
         let explained = has_order(&events);
         prop_assert!(
             lies > 0 || explained,
@@ -258,6 +254,6 @@ fn every_verdict_is_that_of_the_search() {
             prop_assert!(explained);
             return Ok(());
         }
-        shares.compare(found, explained, &events)
+        shares.compare(&found, explained, &events)
     });
 }
