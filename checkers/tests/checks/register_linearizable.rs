@@ -255,6 +255,18 @@ fn a_write_that_failed_did_not_happen() {
         "its write by a failed",
         &[0, 1, 2, 4],
     );
+    // Of a delete, likewise: only the other try can be what a read saw.
+    let tried = || tale().ok("a", write(1, 1)).invoke("a", deleted(2));
+    fails(tried().invoke("a", deleted(2)), 2)
+        .ends_ok(3)
+        .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    let read_between = tried().reads("r", json!(null)).invoke("a", deleted(2));
+    fails(read_between, 2).ends_ok(5).convicts(
+        RegisterLinearizable,
+        "found x absent",
+        &[0, 1, 3, 4],
+    );
     let deleted_not = tale().ok("a", write(1, 1)).invoke("a", deleted(2));
     fails(deleted_not, 2).reads("r", json!(null)).convicts(
         RegisterLinearizable,
@@ -291,6 +303,19 @@ fn tries_under_one_seq_are_one_write() {
     fails(tale().ok("a", write(1, 1)).invoke("a", deleted(2)), 2)
         .ok("a", deleted(2))
         .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    // Once one try was answered, the next one's answer is that one's.
+    fails(tale().invoke("a", write(1, 1)), 0)
+        .ok("a", write(1, 1))
+        .ok("b", write(2, 2))
+        .ok("a", write(1, 1))
+        .reads("r", json!(2))
+        .passes(RegisterLinearizable);
+    fails(tale().invoke("a", deleted(1)), 0)
+        .ok("a", deleted(1))
+        .ok("b", write(2, 2))
+        .ok("a", deleted(1))
+        .reads("r", json!(2))
         .passes(RegisterLinearizable);
     // The retry failed; the first try may have happened.
     let failed = tried().invoke("a", write(1, 1));
