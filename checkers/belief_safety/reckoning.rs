@@ -184,7 +184,7 @@ fn given_away(
 fn by_clock(own: Nanos, truth: Nanos) -> String {
     match own == truth {
         true => span(own),
-        false => format!("{} by its own clock, {} in truth", span(own), span(truth)),
+        false => format!("{} by its own clock ({} in truth)", span(own), span(truth)),
     }
 }
 
