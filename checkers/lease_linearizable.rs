@@ -29,6 +29,7 @@ use crate::history::{
 use crate::judge::{Checker, Step};
 use crate::owners::{Owner, Releases, StoreClocks};
 use crate::terms::Terms;
+use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 
 mod outside;
@@ -96,20 +97,29 @@ impl LeaseLinearizable {
             if owned.owner.is_told_again(granted) {
                 return;
             }
-            self.found = Some(Evidence::new(
+            let evidence = Evidence::new(
                 format!(
-                    "{} was granted to {} at {} ns, while {} held it until {} ns by the store's \
+                    "{} was granted to {} at {}, while {} held it until {} by the store's \
                      clock",
                     granted.lease,
                     granted.holder,
-                    granted.clock,
+                    time(granted.clock),
                     owned.owner.named(),
-                    owned.expiry
+                    time(owned.expiry)
                 ),
                 [owned.begun, owned.shown],
                 event.index,
-                format!("refused until {} ns", owned.expiry),
-            ));
+                format!("refused until {} by its clock", time(owned.expiry)),
+            );
+            self.found = Some(evidence.reckoned([format!(
+                "by its clock the store owed {} {} from {} on, until {}: it granted the lease {} \
+                 too early",
+                owned.owner.holder,
+                span(owned.ttl),
+                time(owned.expiry.saturating_sub(owned.ttl)),
+                time(owned.expiry),
+                span(owned.expiry - granted.clock)
+            )]));
         }
         self.releases.granted(granted);
         let owned = Owned {
@@ -137,8 +147,10 @@ impl LeaseLinearizable {
             Some(format!("a renewal by {who} took effect after its release"))
         } else if renewed.clock >= owned.expiry {
             Some(format!(
-                "a renewal by {who} took effect at {} ns, after its lease had run out at {} ns",
-                renewed.clock, owned.expiry
+                "a renewal by {who} took effect at {}, after its lease had run out at {} by the \
+                 store's clock",
+                time(renewed.clock),
+                time(owned.expiry)
             ))
         } else {
             None
@@ -191,8 +203,9 @@ impl LeaseLinearizable {
             self.found = Some(Evidence::new(
                 format!(
                     "request {request} of {} was refused, though it had been granted and was in \
-                     force until {} ns",
-                    denied.holder, owned.expiry
+                     force until {} by the store's clock",
+                    denied.holder,
+                    time(owned.expiry)
                 ),
                 [owned.begun, owned.shown],
                 event.index,
@@ -260,9 +273,9 @@ impl LeaseLinearizable {
                         Evidence::new(
                             format!(
                                 "the store came back without the owner of {lease}: {} held it \
-                                 until {} ns by the store's clock",
+                                 until {} by the store's clock",
                                 owned.owner.named(),
-                                owned.expiry
+                                time(owned.expiry)
                             ),
                             [owned.begun, owned.shown],
                             event.index,

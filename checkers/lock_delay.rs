@@ -29,6 +29,7 @@ use crate::history::{
 use crate::judge::{Checker, Step};
 use crate::owners::{Owner, Releases, StoreClocks};
 use crate::terms::{RuledOut, Terms};
+use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 
 /// The last term of a lease, as its store has it.
@@ -104,7 +105,7 @@ impl LockDelay {
         self.found_by_client = Some(early.evidence(
             step.event,
             ", inside the lock-delay,",
-            format!("refused for {} ns more than the ttl", self.delay),
+            format!("refused for {} more than the ttl", span(self.delay)),
         ));
     }
 
@@ -126,20 +127,28 @@ impl LockDelay {
             }
             let inside = (term.expiry..free).contains(&granted.clock);
             if inside && !term.perhaps_released {
-                self.found = Some(Evidence::new(
+                let evidence = Evidence::new(
                     format!(
-                        "{} was granted to {} at {} ns, inside the lock-delay: the lease of {} \
-                         had expired at {} ns by the store's clock, and nobody released it",
+                        "{} was granted to {} at {}, inside the lock-delay: the lease of {} \
+                         had expired at {} by the store's clock, and nobody released it",
                         granted.lease,
                         granted.holder,
-                        granted.clock,
+                        time(granted.clock),
                         term.owner.holder,
-                        term.expiry
+                        time(term.expiry)
                     ),
                     [term.begun, term.shown],
                     event.index,
-                    format!("refused until {free} ns"),
-                ));
+                    format!("refused until {} by its clock", time(free)),
+                );
+                self.found = Some(evidence.reckoned([format!(
+                    "by its clock the lease ran out at {}, and stays closed for the lock-delay \
+                     of {}, until {}: it was granted {} too early",
+                    time(term.expiry),
+                    span(self.delay),
+                    time(free),
+                    span(free - granted.clock)
+                )]));
             }
         }
         self.releases.granted(granted);

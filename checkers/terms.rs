@@ -16,6 +16,7 @@ use crate::history::{
 use crate::judge::{Invoked, Step};
 use crate::owners::named;
 use crate::rates::Rates;
+use crate::units::{span, time};
 use crate::verdict::Evidence;
 
 /// The error kind of an acquire that is refused because somebody holds the lease.
@@ -82,12 +83,12 @@ impl TooEarly {
         let (first, then) = (&self.first, &self.then);
         Evidence::new(
             format!(
-                "{} was granted the lease at most {} ns by the store's clock after {} had asked \
-                 for its {} ns{within} and nobody sent a release",
+                "{} was granted the lease at most {} by the store's clock after {} had asked \
+                 for its {}{within} and nobody sent a release",
                 then.named(),
-                self.after,
+                span(self.after),
                 first.named(),
-                first.ttl
+                span(first.ttl)
             ),
             first
                 .grounds()
@@ -96,6 +97,13 @@ impl TooEarly {
             event.index,
             expected,
         )
+        .reckoned([format!(
+            "from the send at {} to the answer at {} no store's clock within the drift bound \
+             counts more than {}",
+            time(first.from.time),
+            time(then.answer.time),
+            span(self.after)
+        )])
     }
 }
 

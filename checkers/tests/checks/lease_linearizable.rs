@@ -16,11 +16,18 @@ fn a_lease_is_free_at_its_expiry_and_not_before() {
         "held it",
         &[0, 1],
     );
-    tale()
+    let evidence = tale()
         .grants("a", 1, 1, 0)
         .renews("a", 1, 50)
         .grants("b", 1, 2, 149)
-        .convicts(LeaseLinearizable, "until 150000000 ns", &[0, 1, 2]);
+        .convicts(LeaseLinearizable, "until 0.150s", &[0, 1, 2]);
+    assert_eq!(
+        evidence.reckoning,
+        [
+            "by its clock the store owed a#1 100ms from 0.050s on, until 0.150s: it granted the \
+             lease 1ms too early"
+        ]
+    );
     tale()
         .grants("a", 1, 1, 0)
         .releases("a", 1, 10)
@@ -85,7 +92,7 @@ fn a_renewal_never_shortens() {
         panic!()
     };
     renewed.ttl = 10 * MS;
-    tale.convicts(LeaseLinearizable, "until 100000000 ns", &[0, 2]);
+    tale.convicts(LeaseLinearizable, "until 0.100s", &[0, 2]);
 }
 
 #[test]
@@ -121,7 +128,7 @@ fn a_disk_that_forgets_breaks_the_promise_it_made() {
     assert_eq!(
         evidence.sentence,
         "the store came back without the owner of leader: a#1 (token 1) held it until \
-         100000000 ns by the store's clock"
+         0.100s by the store's clock"
     );
     assert_eq!(evidence.culprit, 1);
     assert_eq!(evidence.expected, "a#1 (token 1) is the owner");
@@ -269,7 +276,7 @@ fn after_a_restart_the_owner_is_still_the_owner() {
         panic!()
     };
     found.leases.get_mut("leader").unwrap().ttl = Some(10 * MS);
-    short.convicts(LeaseLinearizable, "until 100000000 ns", &[0, 1, 2]);
+    short.convicts(LeaseLinearizable, "until 0.100s", &[0, 1, 2]);
 }
 
 #[test]
@@ -329,6 +336,6 @@ fn a_clock_that_begins_anew_leaves_an_owner_what_it_had_left() {
             back.grants("b", 2, 2, clock)
         };
         anew(25).passes(LeaseLinearizable);
-        anew(24).convicts(LeaseLinearizable, "held it until 25000000 ns", &[0, 3]);
+        anew(24).convicts(LeaseLinearizable, "held it until 0.025s", &[0, 3]);
     }
 }

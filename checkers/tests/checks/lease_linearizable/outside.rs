@@ -14,13 +14,20 @@ fn asked() -> Tale {
 fn from_outside_a_grant_is_early_where_no_clock_allows_it() {
     let evidence = asked().at(97).acquires("b", 2).convicts(
         LeaseLinearizable,
-        "at most 98980000 ns",
+        "at most 98.98ms",
         &[0, 1, 2, 3],
     );
     assert_eq!(
         evidence.sentence,
-        "b#1 (token 2) was granted the lease at most 98980000 ns by the store's clock after a#1 \
-         (token 1) had asked for its 100000000 ns, and nobody sent a release"
+        "b#1 (token 2) was granted the lease at most 98.98ms by the store's clock after a#1 \
+         (token 1) had asked for its 100ms, and nobody sent a release"
+    );
+    assert_eq!(
+        evidence.reckoning,
+        [
+            "from the send at 0.000s to the answer at 0.098s no store's clock within the drift \
+             bound counts more than 98.98ms"
+        ]
     );
     // What follows takes nothing back.
     asked()
@@ -28,7 +35,7 @@ fn from_outside_a_grant_is_early_where_no_clock_allows_it() {
         .acquires("b", 2)
         .acquires("b", 3)
         .writes("b", 3)
-        .convicts(LeaseLinearizable, "98980000 ns", &[0, 1, 2, 3]);
+        .convicts(LeaseLinearizable, "98.98ms", &[0, 1, 2, 3]);
     asked().at(99).acquires("b", 2).passes(LeaseLinearizable);
     // A known clock that runs faster than the drift allows.
     asked()
@@ -255,11 +262,10 @@ fn from_outside_the_bounds_are_exact() {
     // Sent at 0, answered to b one ms after it asks.
     let asked = || exact().acquires("a", 1);
     asked().at(99).acquires("b", 2).passes(LeaseLinearizable);
-    asked().at(98).acquires("b", 2).convicts(
-        LeaseLinearizable,
-        "at most 99000000 ns",
-        &[0, 1, 2, 3],
-    );
+    asked()
+        .at(98)
+        .acquires("b", 2)
+        .convicts(LeaseLinearizable, "at most 99ms", &[0, 1, 2, 3]);
     let refused = |at| refused_as(granted_as(exact(), "a", 1, 1).at(at), "a", 1);
     refused(99).passes(LeaseLinearizable);
     refused(98).convicts(LeaseLinearizable, "was refused", &[0, 1, 2, 3]);
