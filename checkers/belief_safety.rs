@@ -10,12 +10,18 @@
 //! the overlap, the client's clock ran less than 1 - `max_drift` of what the store's
 //! ran. Without `lease` in the header the bound is 0: any slower clock excuses.
 
+mod reckoning;
+
 use std::collections::BTreeMap;
 
-use crate::history::{Body, Event, Header, Lead, Name, Nanos, Observation, TRUE_RATE, Token};
+use crate::history::{
+    Body, Event, Header, Lead, LeaseTiming, Name, Nanos, Observation, TRUE_RATE, Token,
+};
 use crate::judge::{Checker, Step};
 use crate::rates::{Rates, is_crash, nodes};
+use crate::units::time;
 use crate::verdict::{Evidence, Verdict};
+use reckoning::{Promises, reckon};
 
 struct Belief {
     process: Name,
@@ -38,8 +44,9 @@ impl Belief {
 pub(crate) struct BeliefSafety {
     max_drift_ppb: u64,
     rates: Rates,
-    /// The node that grants each lease.
-    stores: BTreeMap<Name, Name>,
+    /// What the store said of each lease.
+    promises: BTreeMap<Name, Promises>,
+    timing: Option<LeaseTiming>,
     beliefs: BTreeMap<Name, Vec<Belief>>,
     now: Nanos,
     /// The leases of which a belief began at `now`.
@@ -54,7 +61,8 @@ impl BeliefSafety {
         BeliefSafety {
             max_drift_ppb: header.lease.as_ref().map_or(0, |lease| lease.max_drift_ppb),
             rates: Rates::new(header),
-            stores: BTreeMap::new(),
+            promises: BTreeMap::new(),
+            timing: header.lease.clone(),
             beliefs: BTreeMap::new(),
             now: 0,
             begun: Vec::new(),
@@ -110,7 +118,9 @@ impl BeliefSafety {
             };
             beliefs.retain(|belief| belief.lives_at(now));
             beliefs.sort_by_key(|belief| (belief.token, belief.sent, belief.index));
-            let store = self.stores.get(&lease).map_or("store", Name::as_str);
+            let promises = self.promises.get(&lease);
+            let store = promises.and_then(|promises| promises.store.as_deref());
+            let store = store.unwrap_or("store");
             for (at, deposed) in beliefs.iter().enumerate() {
                 for other in beliefs[at + 1..]
                     .iter()
@@ -121,13 +131,19 @@ impl BeliefSafety {
                     let bound = u128::from(TRUE_RATE.saturating_sub(self.max_drift_ppb));
                     if within(client, granted, bound) {
                         if self.found.is_none() {
-                            self.found = Some(overlap(&lease, deposed, other));
+                            let timing = self.timing.as_ref();
+                            let both = (deposed, other);
+                            let reckoning = reckon(both, now, &self.rates, promises, timing);
+                            self.found = Some(overlap(&lease, deposed, other).reckoned(reckoning));
                         }
                     } else if self.excused.is_none() {
                         self.excused = Some(format!(
-                            "{} and {} both led {lease} from {now} ns on, but the clock of {} had \
+                            "{} and {} both led {lease} from {} on, but the clock of {} had \
                              run slower against {store}'s than the drift bound allows",
-                            deposed.holder, other.holder, deposed.process
+                            deposed.holder,
+                            other.holder,
+                            time(now),
+                            deposed.process
                         ));
                     }
                 }
@@ -149,7 +165,7 @@ fn overlap(lease: &Name, deposed: &Belief, other: &Belief) -> Evidence {
         (deposed, other)
     };
     let until = match early.until {
-        Some(until) => format!("until {until} ns"),
+        Some(until) => format!("until {}", time(until)),
         None => "without an end".to_owned(),
     };
     Evidence::new(
@@ -179,8 +195,18 @@ impl Checker for BeliefSafety {
                 });
             }
             Body::Observed(Observation::Granted(granted)) => {
-                self.stores
-                    .insert(granted.lease.clone(), event.process.clone());
+                let promises = self.promises.entry(granted.lease.clone()).or_default();
+                promises.granted(&event.process, event.time, granted);
+            }
+            Body::Observed(Observation::Renewed(renewed)) => {
+                if let Some(promises) = self.promises.get_mut(&renewed.lease) {
+                    promises.renewed(event.time, renewed);
+                }
+            }
+            Body::Observed(Observation::Released(released)) => {
+                if let Some(promises) = self.promises.get_mut(&released.lease) {
+                    promises.released(event.time, released);
+                }
             }
             Body::Nemesis(f, fault) => {
                 self.rates.see(event);

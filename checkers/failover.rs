@@ -31,6 +31,7 @@ use crate::history::{
 use crate::judge::{Checker, Step};
 use crate::rates::Rates;
 use crate::steady::Steady;
+use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 
 /// Added to every bound: a few ticks of a simulation, or a scheduler's whim.
@@ -127,6 +128,30 @@ impl Failover {
         ))
     }
 
+    /// What a bound is made of.
+    fn reckoning(&self, bound: Nanos) -> Option<String> {
+        let (timing, network) = (self.timing.as_ref()?, self.network.as_ref()?);
+        let (full, _) = self.bounds?;
+        let expiry = match bound == full {
+            true => format!(
+                "a ttl of {} and a lock-delay of {} by the store's clock, ",
+                span(timing.ttl),
+                span(timing.lock_delay)
+            ),
+            false => String::new(),
+        };
+        Some(format!(
+            "{} are {expiry}a try of {} and a backoff of {} by the slowest client's, {} messages \
+             of at most {}, and {} of slack",
+            span(bound),
+            span(timing.try_timeout),
+            span(timing.backoff_max),
+            self.one_ways,
+            span(network.max_latency),
+            span(SLACK)
+        ))
+    }
+
     /// Convicts every wait that was over before `now`.
     fn look_for_overdue(&mut self, now: Nanos, shown: u64) {
         let Some((calm, mark)) = self.calm else {
@@ -146,12 +171,18 @@ impl Failover {
             }
             let due = calm.max(progress.asked).saturating_add(bound);
             if !progress.written && now > due {
-                self.found = Some(Evidence::new(
-                    format!("{lease} had no acknowledged write for {bound} ns in calm"),
-                    [mark],
-                    shown,
-                    format!("one by {due} ns"),
-                ));
+                self.found = Some(
+                    Evidence::new(
+                        format!(
+                            "{lease} had no acknowledged write for {} in calm",
+                            span(bound)
+                        ),
+                        [mark],
+                        shown,
+                        format!("one by {}", time(due)),
+                    )
+                    .reckoned(self.reckoning(bound)),
+                );
             }
             let Some(freed) = &progress.released else {
                 continue;
@@ -160,14 +191,18 @@ impl Failover {
             let Some(wanted) = freed.wanted else { continue };
             let due = wanted.saturating_add(free_bound);
             if !orphan && now > due {
-                self.found = Some(Evidence::new(
-                    format!(
-                        "{lease} had no acknowledged write for {free_bound} ns after a release"
-                    ),
-                    [freed.event],
-                    shown,
-                    format!("one by {due} ns"),
-                ));
+                self.found = Some(
+                    Evidence::new(
+                        format!(
+                            "{lease} had no acknowledged write for {} after a release",
+                            span(free_bound)
+                        ),
+                        [freed.event],
+                        shown,
+                        format!("one by {}", time(due)),
+                    )
+                    .reckoned(self.reckoning(free_bound)),
+                );
             }
         }
     }
@@ -318,8 +353,9 @@ impl Checker for Failover {
         let bound = self.bounds().map_or(0, |(bound, _)| bound);
         if self.leases.values().any(|progress| !progress.written) {
             return Verdict::NotClaimed(format!(
-                "the history ends {} ns after calm began, within the bound of {bound} ns",
-                end.saturating_sub(calm)
+                "the history ends {} after calm began, within the bound of {}",
+                span(end.saturating_sub(calm)),
+                span(bound)
             ));
         }
         Verdict::Valid

@@ -23,21 +23,20 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease, Release,
-    Released, Renewed, StoreRecovered, Token,
+    Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease,
+    Released, Renewed, StoreRecovered,
 };
 use crate::judge::{Checker, Step};
+use crate::owners::{Owner, Releases, StoreClocks};
 use crate::terms::Terms;
+use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 
 mod outside;
 
 /// A lease as its store has it.
 struct Owned {
-    holder: Name,
-    /// None after a restart: the recording does not tell.
-    request: Option<u64>,
-    token: Option<Token>,
+    owner: Owner,
     ttl: Nanos,
     /// On the store's clock.
     expiry: Nanos,
@@ -52,28 +51,14 @@ impl Owned {
     fn in_force(&self, clock: Nanos) -> bool {
         !self.released && clock < self.expiry
     }
-
-    fn is_of(&self, holder: &Name, token: Option<Token>) -> bool {
-        self.holder == *holder && (self.token == token || token.is_none() || self.token.is_none())
-    }
-
-    fn named(&self) -> String {
-        match self.token {
-            Some(token) => format!("{} (token {token})", self.holder),
-            None => self.holder.to_string(),
-        }
-    }
 }
 
 pub(crate) struct LeaseLinearizable {
     ttl: Option<Nanos>,
     /// By (store node, lease).
     leases: BTreeMap<(Name, Name), Owned>,
-    /// What each store's clock showed last.
-    clocks: BTreeMap<Name, Nanos>,
-    /// Releases that were sent, by lease: who, and with what token. Those of
-    /// earlier holders go with the next grant of a higher token.
-    releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
+    clocks: StoreClocks,
+    releases: Releases,
     any: bool,
     found: Option<Evidence>,
     /// What clients know.
@@ -87,8 +72,8 @@ impl LeaseLinearizable {
         LeaseLinearizable {
             ttl: header.lease.as_ref().map(|lease| lease.ttl),
             leases: BTreeMap::new(),
-            clocks: BTreeMap::new(),
-            releasing: BTreeMap::new(),
+            clocks: StoreClocks::default(),
+            releases: Releases::default(),
             any: false,
             found: None,
             clients: Terms::new(header, 0),
@@ -109,38 +94,36 @@ impl LeaseLinearizable {
     fn granted(&mut self, event: &Event, key: (Name, Name), granted: &Granted) {
         let before = self.leases.get(&key);
         if let Some(owned) = before.filter(|owned| owned.in_force(granted.clock)) {
-            let again = owned.is_of(&granted.holder, granted.token)
-                && owned
-                    .request
-                    .is_none_or(|request| request == granted.request);
-            if again {
+            if owned.owner.is_told_again(granted) {
                 return;
             }
-            self.found = Some(Evidence::new(
+            let evidence = Evidence::new(
                 format!(
-                    "{} was granted to {} at {} ns, while {} held it until {} ns by the store's \
+                    "{} was granted to {} at {}, while {} held it until {} by the store's \
                      clock",
                     granted.lease,
                     granted.holder,
-                    granted.clock,
-                    owned.named(),
-                    owned.expiry
+                    time(granted.clock),
+                    owned.owner.named(),
+                    time(owned.expiry)
                 ),
                 [owned.begun, owned.shown],
                 event.index,
-                format!("refused until {} ns", owned.expiry),
-            ));
+                format!("refused until {} by its clock", time(owned.expiry)),
+            );
+            self.found = Some(evidence.reckoned([format!(
+                "by its clock the store owed {} {} from {} on, until {}: it granted the lease {} \
+                 too early",
+                owned.owner.holder,
+                span(owned.ttl),
+                time(owned.expiry.saturating_sub(owned.ttl)),
+                time(owned.expiry),
+                span(owned.expiry - granted.clock)
+            )]));
         }
-        if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
-            // A store that hands a token out twice may yet meet them.
-            releasing.retain(|(holder, token)| {
-                *holder == granted.holder || token.is_some() && *token >= granted.token
-            });
-        }
+        self.releases.granted(granted);
         let owned = Owned {
-            holder: granted.holder.clone(),
-            request: Some(granted.request),
-            token: granted.token,
+            owner: Owner::of(granted),
             ttl: granted.ttl,
             expiry: granted.clock.saturating_add(granted.ttl),
             released: false,
@@ -155,17 +138,19 @@ impl LeaseLinearizable {
             return;
         };
         let who = &renewed.holder;
-        let wrong = if !owned.is_of(who, renewed.token) {
+        let wrong = if !owned.owner.is(who, renewed.token) {
             Some(format!(
                 "a renewal by {who} took effect though {} had followed",
-                owned.named()
+                owned.owner.named()
             ))
         } else if owned.released {
             Some(format!("a renewal by {who} took effect after its release"))
         } else if renewed.clock >= owned.expiry {
             Some(format!(
-                "a renewal by {who} took effect at {} ns, after its lease had run out at {} ns",
-                renewed.clock, owned.expiry
+                "a renewal by {who} took effect at {}, after its lease had run out at {} by the \
+                 store's clock",
+                time(renewed.clock),
+                time(owned.expiry)
             ))
         } else {
             None
@@ -187,14 +172,14 @@ impl LeaseLinearizable {
         let Some(owned) = self.leases.get_mut(&key) else {
             return;
         };
-        if !owned.is_of(&released.holder, released.token) {
+        if !owned.owner.is(&released.holder, released.token) {
             let token = released.token.map(|token| format!(" with token {token}"));
             self.found = Some(Evidence::new(
                 format!(
                     "a release by {}{} took effect while {} was the owner",
                     released.holder,
                     token.unwrap_or_default(),
-                    owned.named()
+                    owned.owner.named()
                 ),
                 [owned.begun],
                 event.index,
@@ -213,13 +198,14 @@ impl LeaseLinearizable {
         let Some(owned) = self.leases.get(&key) else {
             return;
         };
-        let mine = owned.holder == denied.holder && owned.request == Some(request);
+        let mine = owned.owner.holder == denied.holder && owned.owner.request == Some(request);
         if mine && owned.in_force(denied.clock) {
             self.found = Some(Evidence::new(
                 format!(
                     "request {request} of {} was refused, though it had been granted and was in \
-                     force until {} ns",
-                    denied.holder, owned.expiry
+                     force until {} by the store's clock",
+                    denied.holder,
+                    time(owned.expiry)
                 ),
                 [owned.begun, owned.shown],
                 event.index,
@@ -228,23 +214,11 @@ impl LeaseLinearizable {
         }
     }
 
-    fn releasing(&mut self, release: &Release) {
-        let releasing = self.releasing.entry(release.lease.clone()).or_default();
-        let sent = (release.holder.clone(), release.token);
-        if !releasing.contains(&sent) {
-            releasing.push(sent);
-        }
-    }
-
     /// A machine's restart may begin its clock anew; promises move along. Whether
     /// it did.
     fn clock_shows(&mut self, store: &Name, clock: Nanos) -> bool {
-        let Some(last) = self.clocks.get_mut(store) else {
-            self.clocks.insert(store.clone(), clock);
-            return false;
-        };
-        let before = std::mem::replace(last, clock);
-        if clock < before {
+        let before = self.clocks.shows(store, clock);
+        if let Some(before) = before {
             // That one was released outlives every clock.
             self.leases.retain(|(name, _), owned| {
                 name != store || owned.released || owned.in_force(before)
@@ -258,7 +232,7 @@ impl LeaseLinearizable {
                 owned.expiry = clock.saturating_add(left);
             }
         }
-        clock < before
+        before.is_some()
     }
 
     /// What a restart found is held against what the store had promised. Where
@@ -274,17 +248,17 @@ impl LeaseLinearizable {
             let found = recovered.leases.get(lease);
             let holder = found.and_then(|found| found.holder.as_ref());
             let counter = found.map_or(0, |found| found.counter);
-            let Some(token) = owned.token.filter(|token| counter <= *token) else {
+            let Some(token) = owned.owner.token.filter(|token| counter <= *token) else {
                 // Replaced, or perhaps: a store without tokens does not tell.
                 continue;
             };
-            let is_there = holder == Some(&owned.holder) && token == counter;
+            let is_there = holder == Some(&owned.owner.holder) && token == counter;
             if owned.released && is_there {
                 self.found.get_or_insert_with(|| {
                     Evidence::new(
                         format!(
                             "the store came back with {} as the owner of {lease}, after its release",
-                            owned.named()
+                            owned.owner.named()
                         ),
                         [owned.shown],
                         event.index,
@@ -292,22 +266,20 @@ impl LeaseLinearizable {
                     )
                 });
             } else if !is_there && owned.in_force(recovered.clock) {
-                let sent = self.releasing.get(lease);
-                if sent.is_some_and(|sent| sent.iter().any(|(who, token)| owned.is_of(who, *token)))
-                {
+                if self.releases.may_have_ended(lease, &owned.owner) {
                     owned.released = true;
                 } else if !anew {
                     self.found.get_or_insert_with(|| {
                         Evidence::new(
                             format!(
                                 "the store came back without the owner of {lease}: {} held it \
-                                 until {} ns by the store's clock",
-                                owned.named(),
-                                owned.expiry
+                                 until {} by the store's clock",
+                                owned.owner.named(),
+                                time(owned.expiry)
                             ),
                             [owned.begun, owned.shown],
                             event.index,
-                            format!("{} is the owner", owned.named()),
+                            format!("{} is the owner", owned.owner.named()),
                         )
                     });
                 }
@@ -324,10 +296,10 @@ impl LeaseLinearizable {
         let Some(holder) = &found.holder else { return };
         let key = (event.process.clone(), lease.clone());
         let before = self.leases.get(&key);
-        if before.is_some_and(|owned| owned.token > Some(found.counter)) {
+        if before.is_some_and(|owned| owned.owner.token > Some(found.counter)) {
             return;
         }
-        let same = before.filter(|owned| owned.is_of(holder, Some(found.counter)));
+        let same = before.filter(|owned| owned.owner.is(holder, Some(found.counter)));
         let ttl = found
             .ttl
             .or(same.map(|owned| owned.ttl))
@@ -337,9 +309,11 @@ impl LeaseLinearizable {
             .filter(|owned| !owned.released)
             .map_or(0, |owned| owned.expiry);
         let owned = Owned {
-            holder: holder.clone(),
-            request: same.and_then(|owned| owned.request),
-            token: Some(found.counter),
+            owner: Owner {
+                holder: holder.clone(),
+                request: same.and_then(|owned| owned.owner.request),
+                token: Some(found.counter),
+            },
             ttl,
             expiry: promised.max(clock.saturating_add(ttl)),
             released: false,
@@ -356,7 +330,7 @@ impl Checker for LeaseLinearizable {
         let event = step.event;
         let seen = match &event.body {
             Body::Observed(seen) => seen,
-            Body::Invoke(Op::Release(release)) => return self.releasing(release),
+            Body::Invoke(Op::Release(release)) => return self.releases.sent(release),
             _ => return,
         };
         let key = |lease: &Name| (event.process.clone(), lease.clone());
@@ -383,7 +357,7 @@ impl Checker for LeaseLinearizable {
             Observation::Restored(restored) => {
                 // What an old copy forgot, its operator answers for.
                 self.leases.retain(|(store, _), _| *store != event.process);
-                self.clocks.insert(event.process.clone(), restored.clock);
+                self.clocks.shows(&event.process, restored.clock);
                 for (lease, found) in &restored.leases {
                     self.recovered(event, lease, found, restored.clock);
                 }

@@ -36,7 +36,7 @@
 //!   and back, plain or gzipped;
 //! - [`well_formed`]: the rules that pair calls with their completions;
 //! - [`judge`]: runs the checks, one file each, over a stream of events;
-//! - [`verdict`]: what they say. [`Check::needs`](verdict::Check::needs) tells which
+//! - [`verdict`]: what they say, times and spans in the words of [`units`]. [`Check::needs`](verdict::Check::needs) tells which
 //!   events a check needs; one that lacks them claims nothing, and says why.
 //!
 //! Node events (what a store granted, what storage applied) make a judgement exact.
@@ -53,6 +53,7 @@ pub mod judge;
 mod lease_linearizable;
 mod line;
 mod lock_delay;
+mod owners;
 mod rates;
 pub mod reader;
 mod register_linearizable;
@@ -61,6 +62,7 @@ mod steady;
 mod storage_safety;
 mod terms;
 mod token_monotonicity;
+pub mod units;
 pub mod verdict;
 pub mod well_formed;
 pub mod writer;

@@ -200,7 +200,7 @@ fn check_numbers(value: &str) -> Result<(), Problem> {
 /// The first integer in a JSON text that fits neither u64 nor i64.
 pub(crate) fn number_too_large(json: &str) -> Option<&str> {
     // Shorter texts have no room for one.
-    if json.len() < 19 {
+    if json.len() < 20 {
         return None;
     }
     let bytes = json.as_bytes();
@@ -219,7 +219,7 @@ pub(crate) fn number_too_large(json: &str) -> Option<&str> {
                 let number = &json[at..at + length];
                 let integer = !number.contains(['.', 'e', 'E']);
                 if integer
-                    && length >= 19
+                    && length >= 20
                     && number.parse::<u64>().is_err()
                     && number.parse::<i64>().is_err()
                 {

@@ -23,19 +23,18 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Body, Event, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease, Release, Renewed,
-    StoreRecovered, Token,
+    Body, Event, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease, Renewed,
+    StoreRecovered,
 };
 use crate::judge::{Checker, Step};
+use crate::owners::{Owner, Releases, StoreClocks};
 use crate::terms::{RuledOut, Terms};
+use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 
 /// The last term of a lease, as its store has it.
 struct Term {
-    holder: Name,
-    /// None after a restart: the recording does not tell.
-    request: Option<u64>,
-    token: Option<Token>,
+    owner: Owner,
     ttl: Nanos,
     /// On the store's clock.
     expiry: Nanos,
@@ -50,17 +49,6 @@ struct Term {
 }
 
 impl Term {
-    fn is_of(&self, holder: &Name, token: Option<Token>) -> bool {
-        self.holder == *holder && (self.token == token || token.is_none() || self.token.is_none())
-    }
-
-    fn is_asked_again(&self, granted: &Granted) -> bool {
-        self.is_of(&granted.holder, granted.token)
-            && self
-                .request
-                .is_none_or(|request| request == granted.request)
-    }
-
     fn extend(&mut self, expiry: Nanos, delay: Nanos, shown: u64) {
         if expiry >= self.expiry {
             self.expiry = expiry;
@@ -75,11 +63,8 @@ pub(crate) struct LockDelay {
     ttl: Option<Nanos>,
     /// By (store node, lease); gone once released.
     terms: BTreeMap<(Name, Name), Term>,
-    /// What each store's clock showed last.
-    clocks: BTreeMap<Name, Nanos>,
-    /// Releases that were sent, by lease: who, and with what token. Those of
-    /// earlier holders go with the next grant of a higher token.
-    releasing: BTreeMap<Name, Vec<(Name, Option<Token>)>>,
+    clocks: StoreClocks,
+    releases: Releases,
     /// The store's own account was seen.
     any: bool,
     any_grant: bool,
@@ -97,8 +82,8 @@ impl LockDelay {
             delay,
             ttl: lease.map(|lease| lease.ttl),
             terms: BTreeMap::new(),
-            clocks: BTreeMap::new(),
-            releasing: BTreeMap::new(),
+            clocks: StoreClocks::default(),
+            releases: Releases::default(),
             any: false,
             any_grant: false,
             found: None,
@@ -111,26 +96,16 @@ impl LockDelay {
         if self.any || self.found_by_client.is_some() {
             return;
         }
-        let Some(RuledOut::Granted(first, then, after)) = self.clients.see(step) else {
+        let Some(RuledOut::Granted(early)) = self.clients.see(step) else {
             return;
         };
-        if after < first.ttl {
+        if early.after < early.first.ttl {
             return;
         }
-        self.found_by_client = Some(Evidence::new(
-            format!(
-                "{} was granted the lease at most {after} ns by the store's clock after {} had \
-                 asked for its {} ns, inside the lock-delay, and nobody sent a release",
-                then.named(),
-                first.named(),
-                first.ttl
-            ),
-            first
-                .grounds()
-                .into_iter()
-                .chain([then.invoke, then.answer.event]),
-            step.event.index,
-            format!("refused for {} ns more than the ttl", self.delay),
+        self.found_by_client = Some(early.evidence(
+            step.event,
+            ", inside the lock-delay,",
+            format!("refused for {} more than the ttl", span(self.delay)),
         ));
     }
 
@@ -139,7 +114,7 @@ impl LockDelay {
         let key = (event.process.clone(), granted.lease.clone());
         if let Some(term) = self.terms.get_mut(&key) {
             let free = term.free;
-            if granted.clock < free && term.is_asked_again(granted) {
+            if granted.clock < free && term.owner.is_told_again(granted) {
                 if std::mem::take(&mut term.perhaps_released) {
                     // Still the same grant, or after the release a new one.
                     let expiry = granted.clock.saturating_add(granted.ttl);
@@ -152,29 +127,34 @@ impl LockDelay {
             }
             let inside = (term.expiry..free).contains(&granted.clock);
             if inside && !term.perhaps_released {
-                self.found = Some(Evidence::new(
+                let evidence = Evidence::new(
                     format!(
-                        "{} was granted to {} at {} ns, inside the lock-delay: the lease of {} \
-                         had expired at {} ns by the store's clock, and nobody released it",
-                        granted.lease, granted.holder, granted.clock, term.holder, term.expiry
+                        "{} was granted to {} at {}, inside the lock-delay: the lease of {} \
+                         had expired at {} by the store's clock, and nobody released it",
+                        granted.lease,
+                        granted.holder,
+                        time(granted.clock),
+                        term.owner.holder,
+                        time(term.expiry)
                     ),
                     [term.begun, term.shown],
                     event.index,
-                    format!("refused until {free} ns"),
-                ));
+                    format!("refused until {} by its clock", time(free)),
+                );
+                self.found = Some(evidence.reckoned([format!(
+                    "by its clock the lease ran out at {}, and stays closed for the lock-delay \
+                     of {}, until {}: it was granted {} too early",
+                    time(term.expiry),
+                    span(self.delay),
+                    time(free),
+                    span(free - granted.clock)
+                )]));
             }
         }
-        if let Some(releasing) = self.releasing.get_mut(&granted.lease) {
-            // A store that hands a token out twice may yet meet them.
-            releasing.retain(|(holder, token)| {
-                *holder == granted.holder || token.is_some() && *token >= granted.token
-            });
-        }
+        self.releases.granted(granted);
         let expiry = granted.clock.saturating_add(granted.ttl);
         let term = Term {
-            holder: granted.holder.clone(),
-            request: Some(granted.request),
-            token: granted.token,
+            owner: Owner::of(granted),
             ttl: granted.ttl,
             expiry,
             free: expiry.saturating_add(self.delay),
@@ -188,27 +168,18 @@ impl LockDelay {
     fn renewed(&mut self, event: &Event, renewed: &Renewed) {
         let key = (event.process.clone(), renewed.lease.clone());
         let term = self.terms.get_mut(&key);
-        if let Some(term) = term.filter(|term| term.is_of(&renewed.holder, renewed.token)) {
+        if let Some(term) = term.filter(|term| term.owner.is(&renewed.holder, renewed.token)) {
             term.ttl = term.ttl.max(renewed.ttl);
             let expiry = renewed.clock.saturating_add(renewed.ttl);
             term.extend(expiry, self.delay, event.index);
         }
     }
 
-    fn releasing(&mut self, release: &Release) {
-        let releasing = self.releasing.entry(release.lease.clone()).or_default();
-        let sent = (release.holder.clone(), release.token);
-        if !releasing.contains(&sent) {
-            releasing.push(sent);
-        }
-    }
-
     /// A machine's restart may begin its clock anew; promises move along.
     fn clock_shows(&mut self, store: &Name, clock: Nanos) {
-        let before = self.clocks.insert(store.clone(), clock).unwrap_or(clock);
-        if clock >= before {
+        let Some(before) = self.clocks.shows(store, clock) else {
             return;
-        }
+        };
         self.terms
             .retain(|(name, _), term| name != store || before < term.free);
         for (_, term) in self.terms.iter_mut().filter(|((name, _), _)| name == store) {
@@ -218,7 +189,6 @@ impl LockDelay {
     }
 
     fn came_back(&mut self, event: &Event, recovered: &StoreRecovered) {
-        let releasing = &self.releasing;
         let found = |lease: &Name| recovered.leases.get(lease);
         self.terms.retain(|(store, lease), term| {
             if *store != event.process {
@@ -226,13 +196,11 @@ impl LockDelay {
             }
             let counter = found(lease).map_or(0, |found| found.counter);
             // Replaced, or perhaps: a store without tokens does not tell.
-            if term.token.is_none_or(|token| counter > token) {
+            if term.owner.token.is_none_or(|token| counter > token) {
                 return false;
             }
             let is_there = found(lease).is_some_and(|found| found.holder.is_some());
-            let sent = releasing.get(lease);
-            let sent =
-                sent.is_some_and(|sent| sent.iter().any(|(who, token)| term.is_of(who, *token)));
+            let sent = self.releases.may_have_ended(lease, &term.owner);
             // It is kept: its own request answered again would not begin a new term.
             term.perhaps_released |= !is_there && sent;
             true
@@ -248,22 +216,24 @@ impl LockDelay {
         let key = (event.process.clone(), lease.clone());
         let before = self.terms.get_mut(&key);
         if let Some(term) = before {
-            if term.is_of(holder, Some(found.counter)) {
+            if term.owner.is(holder, Some(found.counter)) {
                 let ttl = found.ttl.unwrap_or(term.ttl);
                 term.extend(clock.saturating_add(ttl), self.delay, event.index);
                 term.perhaps_released = false;
                 return;
             }
-            if term.token > Some(found.counter) {
+            if term.owner.token > Some(found.counter) {
                 return;
             }
         }
         let ttl = found.ttl.or(self.ttl).unwrap_or(0);
         let expiry = clock.saturating_add(ttl);
         let term = Term {
-            holder: holder.clone(),
-            request: None,
-            token: Some(found.counter),
+            owner: Owner {
+                holder: holder.clone(),
+                request: None,
+                token: Some(found.counter),
+            },
             ttl,
             expiry,
             free: expiry.saturating_add(self.delay),
@@ -284,7 +254,7 @@ impl Checker for LockDelay {
         let event = step.event;
         let store = &event.process;
         match &event.body {
-            Body::Invoke(Op::Release(release)) => self.releasing(release),
+            Body::Invoke(Op::Release(release)) => self.releases.sent(release),
             Body::Observed(Observation::Granted(granted)) => {
                 self.clock_shows(store, granted.clock);
                 self.granted(event, granted);
@@ -307,7 +277,7 @@ impl Checker for LockDelay {
             Body::Observed(Observation::Restored(restored)) => {
                 // What an old copy forgot, its operator answers for.
                 self.terms.retain(|(name, _), _| name != store);
-                self.clocks.insert(store.clone(), restored.clock);
+                self.clocks.shows(store, restored.clock);
                 for (lease, found) in &restored.leases {
                     self.recovered(event, lease, found, restored.clock);
                 }

@@ -9,8 +9,9 @@
 //! may be many: they are matched with the reads that found nothing, exactly. A write or
 //! delete without an answer may take effect at any later time, or never; one that
 //! failed never does. Invokes of one key under one (token, seq) are tries of one
-//! operation, which takes effect once, and any other repetition of a seq within a
-//! token, or one that goes back, is Unknown: storage refuses or repeats it.
+//! operation, which takes effect once, unless all of them failed. Any other repetition
+//! of a seq within a token, or one that goes back, is Unknown: storage refuses or
+//! repeats it.
 //!
 //! What order means is the order of the lines, which is that of true time.
 //!
@@ -96,9 +97,8 @@ impl RegisterLinearizable {
 
     fn changes(&mut self, event: &Event, op: &Op, at: usize, id: Option<Id>, value: Option<Datum>) {
         let (index, process) = (event.index, &event.process);
-        let (key, register) = &mut self.registers[at];
         if let Some(id) = id
-            && !register.knows(id, value.as_ref())
+            && !self.registers[at].1.knows(id, value.as_ref())
         {
             let (token, seq) = id;
             let lease = self.leases.entry(op.lease().clone()).or_default();
@@ -111,10 +111,15 @@ impl RegisterLinearizable {
                     }
                     return;
                 }
-                Some(highest) => *highest = (seq, at, value.clone()),
+                Some(highest) => {
+                    let before = std::mem::replace(highest, (seq, at, value.clone()));
+                    let (seq, at, value) = before;
+                    self.registers[at].1.forget((token, seq), value);
+                }
                 None => drop(lease.highest.insert(token, (seq, at, value.clone()))),
             }
         }
+        let (key, register) = &mut self.registers[at];
         match value {
             None => register.deletes(index, process, id),
             Some(value) => {

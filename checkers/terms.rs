@@ -14,7 +14,10 @@ use crate::history::{
     Acquire, Answer, Body, Event, Header, Kind, Name, Nanos, Op, Release, Renew, Token,
 };
 use crate::judge::{Invoked, Step};
+use crate::owners::named;
 use crate::rates::Rates;
+use crate::units::{span, time};
+use crate::verdict::Evidence;
 
 /// The error kind of an acquire that is refused because somebody holds the lease.
 const HELD: &str = "held";
@@ -48,10 +51,7 @@ pub(crate) struct Term {
 
 impl Term {
     pub fn named(&self) -> String {
-        match self.token {
-            Some(token) => format!("{} (token {token})", self.holder),
-            None => self.holder.to_string(),
-        }
+        named(&self.holder, self.token)
     }
 
     /// The events that show since when it surely runs.
@@ -62,13 +62,49 @@ impl Term {
 
 /// What a client was told that a term in force rules out.
 pub(crate) enum RuledOut {
-    /// The second was granted at most so long after the first's `from`, by the store's
-    /// clock.
-    Granted(Box<Term>, Box<Term>, Nanos),
+    Granted(TooEarly),
     /// The acquire of a term in force was tried again, and refused; invoke and answer.
     Refused(Box<Term>, u64, u64),
     /// A term was renewed after a later token was granted: what, and the grant's answer.
     Renewed(Renew, (u64, u64), Token, u64),
+}
+
+/// A grant within an earlier term, or within the delay after it.
+pub(crate) struct TooEarly {
+    pub first: Box<Term>,
+    then: Box<Term>,
+    /// How long after the first's `from` it came at most, by the store's clock.
+    pub after: Nanos,
+}
+
+impl TooEarly {
+    /// Shown by this event; `within` is a clause of the sentence.
+    pub fn evidence(&self, event: &Event, within: &str, expected: String) -> Evidence {
+        let (first, then) = (&self.first, &self.then);
+        Evidence::new(
+            format!(
+                "{} was granted the lease at most {} by the store's clock after {} had asked \
+                 for its {}{within} and nobody sent a release",
+                then.named(),
+                span(self.after),
+                first.named(),
+                span(first.ttl)
+            ),
+            first
+                .grounds()
+                .into_iter()
+                .chain([then.invoke, then.answer.event]),
+            event.index,
+            expected,
+        )
+        .reckoned([format!(
+            "from the send at {} to the answer at {} no store's clock within the drift bound \
+             counts more than {}",
+            time(first.from.time),
+            time(then.answer.time),
+            span(self.after)
+        )])
+    }
 }
 
 #[derive(Default)]
@@ -205,11 +241,7 @@ impl Terms {
             },
             released,
         };
-        let runs = Runs {
-            rates: &self.rates,
-            drift: self.drift?,
-            delay: self.delay,
-        };
+        let runs = Runs::of(&self.rates, self.drift?, self.delay);
         let lease = self.leases.get_mut(&op.lease)?;
         lease.terms.retain(|known| runs.matters(known, event.time));
         let found = lease
@@ -231,11 +263,7 @@ impl Terms {
             .terms
             .iter()
             .find(|term| term.holder == granted.holder && term.request == granted.request)?;
-        let runs = Runs {
-            rates: &self.rates,
-            drift: self.drift?,
-            delay: self.delay,
-        };
+        let runs = Runs::of(&self.rates, self.drift?, self.delay);
         let lives = !term.released && runs.most(term, event.time) < term.ttl;
         lives.then(|| RuledOut::Refused(Box::new(term.clone()), invoked.index, event.index))
     }
@@ -255,11 +283,7 @@ impl Terms {
             let renewal = (invoked.index, event.index);
             return Some(RuledOut::Renewed(op.clone(), renewal, highest, shown));
         }
-        let runs = Runs {
-            rates: &self.rates,
-            drift: self.drift?,
-            delay: self.delay,
-        };
+        let runs = Runs::of(&self.rates, self.drift?, self.delay);
         let terms = &mut self.leases.get_mut(&op.lease)?.terms;
         let own = terms.iter().position(|term| {
             let same = op.token.is_none() || op.token == term.token;
@@ -300,7 +324,15 @@ struct Runs<'a> {
     delay: Nanos,
 }
 
-impl Runs<'_> {
+impl<'a> Runs<'a> {
+    fn of(rates: &'a Rates, drift: u64, delay: Nanos) -> Self {
+        Runs {
+            rates,
+            drift,
+            delay,
+        }
+    }
+
     fn most(&self, term: &Term, until: Nanos) -> Nanos {
         self.rates.most_elapsed(self.drift, term.from.time, until)
     }
@@ -323,7 +355,7 @@ impl Runs<'_> {
         }
         let after = self.most(first, then.answer.time);
         let (first, then) = (Box::new(first.clone()), Box::new(then.clone()));
-        Some(RuledOut::Granted(first, then, after))
+        Some(RuledOut::Granted(TooEarly { first, then, after }))
     }
 }
 

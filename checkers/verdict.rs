@@ -60,6 +60,10 @@ pub struct Evidence {
     /// What should have happened instead of the culprit, in a few words:
     /// "refused, storage had seen 8".
     pub expected: String,
+    /// Where clocks decide it, the arithmetic in sentences: what each of them had counted,
+    /// against true time and against what it owed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reckoning: Vec<String>,
 }
 
 impl Evidence {
@@ -78,7 +82,14 @@ impl Evidence {
             events,
             culprit,
             expected: expected.into(),
+            reckoning: Vec::new(),
         }
+    }
+
+    /// With the arithmetic of the clocks that decide it.
+    pub(crate) fn reckoned(mut self, reckoning: impl IntoIterator<Item = String>) -> Self {
+        self.reckoning.extend(reckoning);
+        self
     }
 }
 

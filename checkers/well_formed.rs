@@ -5,6 +5,7 @@
 //! in memory. Calls left open at the end of a history are fine: they may have
 //! happened.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::history::{Body, Event, F, Name, Nanos, Op};
@@ -120,11 +121,11 @@ impl<K> Pairing<K> {
         keep: impl FnOnce(&Op) -> K,
     ) -> Result<Option<K>, Malformed> {
         let found = event.index;
-        if found != self.next_index {
-            return Err(match self.next_index {
-                expected if found < expected => Malformed::DuplicateIndex { found },
-                expected => Malformed::IndexJump { expected, found },
-            });
+        let expected = self.next_index;
+        match found.cmp(&expected) {
+            Ordering::Less => return Err(Malformed::DuplicateIndex { found }),
+            Ordering::Greater => return Err(Malformed::IndexJump { expected, found }),
+            Ordering::Equal => {}
         }
         if event.time < self.last_time {
             return Err(Malformed::TimeBack {

@@ -7,21 +7,10 @@ use crate::verdict::Evidence;
 /// What a client was told, and cannot be.
 pub(super) fn impossible(event: &Event, ruled_out: RuledOut) -> Evidence {
     match ruled_out {
-        RuledOut::Granted(first, then, after) => Evidence::new(
-            format!(
-                "{} was granted the lease at most {after} ns by the store's clock after {} had \
-                 asked for its {} ns, and nobody sent a release",
-                then.named(),
-                first.named(),
-                first.ttl
-            ),
-            first
-                .grounds()
-                .into_iter()
-                .chain([then.invoke, then.answer.event]),
-            event.index,
-            format!("refused while {} holds it", first.named()),
-        ),
+        RuledOut::Granted(early) => {
+            let expected = format!("refused while {} holds it", early.first.named());
+            early.evidence(event, ",", expected)
+        }
         RuledOut::Refused(term, invoke, answer) => Evidence::new(
             format!(
                 "{} asked again for what it had been granted and held, and was refused",

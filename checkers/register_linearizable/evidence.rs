@@ -49,10 +49,10 @@ fn stale(key: &Name, around: &Stay, stay: &Stay) -> Evidence {
     let mut shown = vec![around.shown(), read.invoke];
     // One operation that lies between shows it; else one that began after and one
     // that had ended before.
-    let since = if stay.first.invoke > around.shown() {
+    let since = if around.first.precedes(&stay.first) {
         shown.extend(events(&stay.first));
         taken_by(stay, &stay.first)
-    } else if stay.last.complete < read.invoke {
+    } else if stay.last.precedes(read) {
         shown.extend(events(&stay.last));
         taken_by(stay, &stay.last)
     } else {

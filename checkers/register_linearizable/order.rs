@@ -37,6 +37,13 @@ pub(super) struct Act {
     pub complete: u64,
 }
 
+impl Act {
+    /// Whether it had ended before the other began.
+    pub fn precedes(&self, other: &Act) -> bool {
+        self.complete < other.invoke
+    }
+}
+
 /// One value's operations; or one delete, or one read that found nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Stay {
@@ -70,7 +77,12 @@ impl Stay {
 
     /// Whether it was there for a time in which nothing else was.
     pub fn stayed(&self) -> bool {
-        self.shown() < self.until()
+        self.first.precedes(&self.last)
+    }
+
+    /// Whether the other has to be there, if only for an instant, while this one stays.
+    fn has_within(&self, other: &Stay) -> bool {
+        self.first.precedes(&other.last) && other.first.precedes(&self.last)
     }
 
     /// Where it begins to matter.
@@ -113,51 +125,24 @@ pub(super) struct Order {
 
 impl Order {
     /// Adds what is known to its end: nothing will change it any more.
-    pub fn add(&mut self, stay: Stay) -> Result<(), Conflict> {
+    pub fn add(&mut self, stay: Stay) {
         if stay.begins() >= self.swept {
             self.upcoming.insert(stay.begins(), stay);
-            return Ok(());
-        }
-        self.add_late(stay)
-    }
-
-    /// A value whose write was tried again begins with the first try. Where it could
-    /// have been placed since, it was.
-    fn add_late(&mut self, stay: Stay) -> Result<(), Conflict> {
-        if let Some(around) = self.staying(self.swept) {
-            return match around.shown() < stay.begins() && stay.shown() < around.until() {
-                true => Err(between(around, stay)),
-                false => Ok(()),
-            };
-        }
-        if self.holds.is_none() && stay.begins() >= self.absent_since {
+        } else if self.holds.is_none() && stay.begins() >= self.absent_since {
+            // A write that was tried again begins with the first try. Elsewhere it could
+            // have been placed since, and was.
             self.values.insert(stay.shown(), stay);
         }
-        Ok(())
     }
 
     /// A delete that was never answered has been after all, at its second try.
-    pub fn answered(&mut self, delete: Act) -> Result<(), Conflict> {
+    pub fn answered(&mut self, delete: Act) {
         let (invoke, complete) = (delete.invoke, delete.complete);
         if let Some(upcoming) = self.upcoming.get_mut(&invoke) {
             *upcoming = Stay::absence(delete);
-            return Ok(());
+        } else if self.deletes.remove(&(u64::MAX, invoke)) {
+            self.deletes.insert((complete, invoke));
         }
-        if !self.deletes.remove(&(u64::MAX, invoke)) {
-            return Ok(());
-        }
-        match self.staying(self.swept) {
-            Some(around) if complete < around.until() => {
-                let from = around.shown();
-                if invoke > from {
-                    return Err(between(around, Stay::absence(delete)));
-                }
-                // It took effect just before the value came that stays.
-                self.reads.retain(|_, read| read.until() > from);
-            }
-            _ => drop(self.deletes.insert((complete, invoke))),
-        }
-        Ok(())
     }
 
     /// Places all that must be placed before `limit`. What begins before is known.
@@ -194,10 +179,12 @@ impl Order {
     }
 
     fn begins(&mut self, stay: Stay) -> Result<(), Conflict> {
-        if let Some(around) = self.staying(stay.begins())
-            && (stay.stayed() || stay.shown() < around.until())
-        {
-            return Err(between(around, stay));
+        if let Some(around) = self.stayed.take_if(|around| around.has_within(&stay)) {
+            // The one that was there last shows it.
+            let mut both = [around, stay].map(Box::new);
+            both.sort_by_key(|stay| stay.until());
+            let [stay, around] = both;
+            return Err(Conflict::Between(around, stay));
         }
         let by = stay.shown();
         match (&stay.value, stay.last.f) {
@@ -214,12 +201,11 @@ impl Order {
     /// Whatever has to take effect within a stay comes before it.
     fn stays(&mut self, stay: Stay) -> Result<(), Conflict> {
         let (from, until) = (stay.shown(), stay.until());
-        while self.deletes.first().is_some_and(|(by, _)| *by < until) {
-            self.deletes.pop_first();
+        while let Some(&delete) = self.deletes.range(..(until, 0)).next() {
+            self.deletes.remove(&delete);
             self.absent_at(from);
         }
-        let read = self.reads.first_key_value();
-        if read.is_some_and(|(by, _)| *by < until) {
+        if self.reads.range(..until).next().is_some() {
             self.must_be_absent(from, Some(&stay))?;
         }
         self.values.clear();
@@ -237,7 +223,7 @@ impl Order {
         }
         let newest = self.newest.take();
         if let (Some((_, read)), Some(holds)) = (self.reads.pop_first(), self.holds.take()) {
-            let there = newest.filter(|newest| newest.shown() < read.until());
+            let there = newest.filter(|newest| newest.first.precedes(&read.last));
             let there = Box::new(there.unwrap_or(holds));
             let before = before.map(|stay| Box::new(stay.clone()));
             return Err(Conflict::NotAbsent(Box::new(read), there, before));
@@ -252,19 +238,4 @@ impl Order {
         self.newest = None;
         self.absent_since = now;
     }
-
-    /// The value that stays at an instant.
-    fn staying(&self, at: u64) -> Option<&Stay> {
-        self.stayed.as_ref().filter(|stay| at <= stay.until())
-    }
-}
-
-fn between(around: &Stay, stay: Stay) -> Conflict {
-    let around = around.clone();
-    // The later of two stays is the one that shows it.
-    let (around, stay) = match around.until() < stay.until() && stay.stayed() {
-        true => (stay, around),
-        false => (around, stay),
-    };
-    Conflict::Between(Box::new(around), Box::new(stay))
 }

@@ -59,6 +59,8 @@ pub(super) struct Register {
     deletes: BTreeMap<Id, Delete>,
     /// Writes that were never answered, and whose value was overwritten.
     over: BTreeSet<Id>,
+    /// Writes and deletes of which all tries failed: the next is like the first.
+    failed: BTreeSet<(Id, Option<Datum>)>,
     /// Values that can be overwritten, by when they were first shown.
     shown: BTreeMap<u64, Datum>,
     /// Where the values in `written` begin that were shown.
@@ -101,6 +103,9 @@ impl Register {
             }
             None if id.is_some_and(|id| self.over.contains(&id)) => return Ok(()),
             None => {
+                if let Some(id) = id {
+                    self.forget(id, Some(value.clone()));
+                }
                 let written = Written::new(id, process.clone(), invoke);
                 self.written.insert(value.clone(), written);
             }
@@ -115,6 +120,7 @@ impl Register {
             self.open.insert(invoke, Open::DeleteOnce);
             return;
         };
+        self.forget(id, None);
         let delete = self.deletes.entry(id).or_insert_with(|| Delete {
             process: process.clone(),
             tries: Vec::new(),
@@ -126,13 +132,19 @@ impl Register {
 
     /// Whether a try of this write or delete is known, so that it is not a new one.
     pub fn knows(&self, id: Id, value: Option<&Datum>) -> bool {
-        match value {
+        let known = match value {
             Some(value) => {
                 let written = self.written.get(value);
                 written.is_some_and(|written| written.id == Some(id)) || self.over.contains(&id)
             }
             None => self.deletes.contains_key(&id),
-        }
+        };
+        known || self.failed.contains(&(id, value.cloned()))
+    }
+
+    /// No more tries of it come: its token has a higher seq.
+    pub fn forget(&mut self, id: Id, value: Option<Datum>) {
+        self.failed.remove(&(id, value));
     }
 
     /// A call ended; a read that was answered brought `found`. What was overwritten by
@@ -150,14 +162,14 @@ impl Register {
             None => return Ok(()),
             Some(Open::Read) => match found {
                 Some(Some(value)) if kind == Kind::Ok => self.read(act, value)?,
-                Some(None) if kind == Kind::Ok => self.absence(act)?,
+                Some(None) if kind == Kind::Ok => self.absence(act),
                 _ => {}
             },
             Some(Open::Write(value)) => self.wrote(act, kind, value)?,
             Some(Open::DeleteOnce) => match kind {
-                Kind::Ok => self.absence(act)?,
+                Kind::Ok => self.absence(act),
                 Kind::Fail => {}
-                _ => self.order.add(never_answered(act.process, act.invoke))?,
+                _ => self.order.add(never_answered(act.process, act.invoke)),
             },
             Some(Open::Delete(id)) => self.deleted(act, kind, id)?,
         }
@@ -168,7 +180,7 @@ impl Register {
     pub fn ends(&mut self) -> Result<(), Wrong> {
         for (invoke, open) in std::mem::take(&mut self.open) {
             match open {
-                Open::DeleteOnce => self.order.add(never_answered(Name::default(), invoke))?,
+                Open::DeleteOnce => self.order.add(never_answered(Name::default(), invoke)),
                 Open::Delete(id) => {
                     let act = Act {
                         f: F::Delete,
@@ -184,7 +196,7 @@ impl Register {
         self.go_on(u64::MAX, &mut |_| {})?;
         for (value, written) in std::mem::take(&mut self.written) {
             if let Some(stay) = written.into_stay(value) {
-                self.order.add(stay)?;
+                self.order.add(stay);
             }
         }
         self.order.advance(u64::MAX)?;
@@ -207,8 +219,8 @@ impl Register {
         let other = other.find(|other| other.shown() != shown);
         if let Some(other) = other
             && let Some(first) = &written.first
-            && shown < other.until()
-            && other.shown() < act.invoke
+            && first.precedes(&other.last)
+            && other.first.precedes(&act)
         {
             let around = Stay {
                 value: Some(value),
@@ -270,7 +282,7 @@ impl Register {
             written.tries.retain(|invoke| *invoke != act.invoke);
         }
         match (written.write(u64::MAX), &written.first) {
-            (Some(write), Some(first)) if write.invoke < first.complete => {
+            (Some(write), Some(first)) if !first.precedes(&write) => {
                 // Its time may begin with a later try than before.
                 self.shows(&value, write);
             }
@@ -278,7 +290,11 @@ impl Register {
             (_, Some(read)) => {
                 return Err(Wrong::Failed(Box::new(act), value, Box::new(read.clone())));
             }
-            (None, None) => drop(self.written.remove(&value)),
+            (None, None) => {
+                let id = written.id;
+                self.written.remove(&value);
+                self.failed.extend(id.map(|id| (id, Some(value))));
+            }
         }
         Ok(())
     }
@@ -292,6 +308,7 @@ impl Register {
                 delete.tries.retain(|invoke| *invoke != act.invoke);
                 if delete.tries.is_empty() && delete.ordered.is_none() {
                     self.deletes.remove(&id);
+                    self.failed.insert((id, None));
                 }
             }
             Kind::Ok => {
@@ -301,8 +318,8 @@ impl Register {
                 self.deletes.remove(&id);
                 let act = Act { invoke, ..act };
                 match ordered {
-                    true => self.order.answered(act)?,
-                    false => self.absence(act)?,
+                    true => self.order.answered(act),
+                    false => self.absence(act),
                 }
             }
             _ if delete.ordered.is_none() => {
@@ -310,7 +327,7 @@ impl Register {
                 let invoke = invoke.unwrap_or(act.invoke);
                 delete.ordered = Some(invoke);
                 let process = delete.process.clone();
-                self.order.add(never_answered(process, invoke))?;
+                self.order.add(never_answered(process, invoke));
             }
             _ => {}
         }
@@ -318,26 +335,21 @@ impl Register {
     }
 
     /// A delete, or a read that found nothing, was answered.
-    fn absence(&mut self, act: Act) -> Result<(), Wrong> {
+    fn absence(&mut self, act: Act) {
         let stay = Stay::absence(act);
         self.unsettled.insert(stay.shown(), stay.clone());
-        self.order.add(stay)?;
-        Ok(())
+        self.order.add(stay);
     }
 
     /// Looks at what has become known; whatever comes begins at `next` or later.
     fn go_on(&mut self, next: u64, over: &mut impl FnMut(Overwritten)) -> Result<(), Wrong> {
         let open = self.open.first_key_value().map_or(next, |(at, _)| *at);
-        while let Some(first) = self.unsettled.first_entry()
-            && *first.key() < open
-        {
-            let stay = first.remove();
+        let later = self.unsettled.split_off(&open);
+        for stay in std::mem::replace(&mut self.unsettled, later).into_values() {
             self.settles(stay);
         }
-        while let Some(first) = self.unsettled_values.first_entry()
-            && *first.key() < open
-        {
-            let value = first.remove();
+        let later = self.unsettled_values.split_off(&open);
+        for value in std::mem::replace(&mut self.unsettled_values, later).into_values() {
             let written = self.written.get(&value);
             if let Some(stay) = written.and_then(|written| written.stay(&value)) {
                 self.settles(stay);
@@ -402,7 +414,7 @@ impl Register {
             if let Some(stay) = written.into_stay(value.clone()) {
                 self.begins.remove(&stay.begins());
                 let first = stay.first.clone();
-                self.order.add(stay)?;
+                self.order.add(stay);
                 over(Overwritten { value, first, by });
             }
         }

@@ -143,8 +143,17 @@ fn damaged_lines() {
 
 #[test]
 fn a_line_that_is_as_long_as_can_be() {
-    let text = "x".repeat(reader::LINE_LIMIT - 200);
-    read(line("info", "odd", &format!("\"{text}\""))).unwrap();
+    let of = |length: usize, end: &str| {
+        let bare = line("info", "odd", "\"\"").lines().last().unwrap().len();
+        let text = "x".repeat(length - bare);
+        let mut lines = line("info", "odd", &format!("\"{text}\""));
+        lines.pop();
+        lines + end
+    };
+    for end in ["\n", "\r\n"] {
+        read(of(reader::LINE_LIMIT, end)).unwrap();
+        refused(of(reader::LINE_LIMIT + 1, end), "file:2", "longer than");
+    }
 }
 
 #[test]

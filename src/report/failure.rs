@@ -100,6 +100,7 @@ impl Exhibit {
             culprit,
             expected,
             events,
+            reckoning,
         } = self.evidence;
         let mut rows = self.rows;
         let processes: Vec<Name> = rows.iter().map(|row| row.process.clone()).collect();
@@ -134,6 +135,10 @@ impl Exhibit {
             let indices = events.iter().map(u64::to_string);
             let indices: Vec<String> = indices.collect();
             lines.push(format!("     events {}", indices.join(", ")));
+        }
+        if !reckoning.is_empty() {
+            lines.push(String::new());
+            lines.extend(reckoning.iter().map(|line| format!("     {}", printable(line))));
         }
         let sentence = printable(&sentence);
         format!("  {}: {sentence}\n\n{}\n", self.check, lines.join("\n"))
@@ -271,6 +276,7 @@ mod tests {
                     events: vec![2, 6, 9, 13],
                     culprit: 13,
                     expected: "refused, storage had seen 8".into(),
+                    reckoning: Vec::new(),
                 }),
             ),
             (Check::BeliefSafety, Verdict::Valid),

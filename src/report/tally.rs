@@ -403,6 +403,7 @@ belief-safety not claimed in one, two: no clocks
             events: vec![0],
             culprit: 0,
             expected: String::new(),
+            reckoning: Vec::new(),
         };
         let mut defective = run(&workload, 1, BOTH, Verdict::Unknown("no budget".to_owned()));
         defective.outcome.defects.push("a panic".to_owned());

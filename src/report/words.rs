@@ -3,33 +3,8 @@
 use deposed_checkers::history::{
     Answer, Body, Event, Failure, Kind, Name, Nanos, Observation, Op, STALE_TOKEN, Token,
 };
+pub use deposed_checkers::units::{span, time};
 use serde_json::Value;
-
-/// A time as seconds with three decimals, more where it needs them: `12.980s`.
-pub fn time(nanos: Nanos) -> String {
-    let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    match rest {
-        _ if rest % 1_000_000 == 0 => format!("{seconds}.{:03}s", rest / 1_000_000),
-        _ if rest % 1_000 == 0 => format!("{seconds}.{:06}s", rest / 1_000),
-        _ => format!("{seconds}.{rest:09}s"),
-    }
-}
-
-/// A duration in the largest unit that keeps it short: `900ms`, `1.05s`.
-fn span(nanos: Nanos) -> String {
-    let (unit, name) = match nanos {
-        0 => return "0s".to_owned(),
-        1_000_000_000.. => (1_000_000_000, "s"),
-        1_000_000.. => (1_000_000, "ms"),
-        1_000.. => (1_000, "us"),
-        _ => (1, "ns"),
-    };
-    let decimals = format!("{:03}", (nanos % unit) * 1_000 / unit);
-    match decimals.trim_end_matches('0') {
-        "" => format!("{}{name}", nanos / unit),
-        decimals => format!("{}.{decimals}{name}", nanos / unit),
-    }
-}
 
 /// An operation: `write x=40 @7`. The lease is named unless it is `leader`.
 pub fn op(op: &Op) -> String {
@@ -311,24 +286,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn times_show_milliseconds_and_finer_only_where_it_matters() {
-        assert_eq!(time(0), "0.000s");
-        assert_eq!(time(12_980_000_000), "12.980s");
-        assert_eq!(time(12_980_007_000), "12.980007s");
-        assert_eq!(time(50), "0.000000050s");
-        assert_eq!(time(u64::MAX), "18446744073.709551615s");
-    }
-
-    #[test]
-    fn spans_are_short() {
-        assert_eq!(span(0), "0s");
-        assert_eq!(span(900_000_000), "900ms");
-        assert_eq!(span(1_050_000_000), "1.05s");
-        assert_eq!(span(152_913_442), "152.913ms");
-        assert_eq!(span(7), "7ns");
-    }
 
     #[test]
     fn a_fault_says_what_to_whom_and_for_how_long() {

@@ -1,5 +1,5 @@
 use deposed_checkers::history::{Body, Observation};
-use deposed_checkers::verdict::Check::BeliefSafety;
+use deposed_checkers::verdict::{Check::BeliefSafety, Verdict};
 use serde_json::json;
 
 use crate::tale::*;
@@ -225,4 +225,98 @@ fn without_beliefs_nothing_is_claimed() {
     tale()
         .acquires("a", 1)
         .claims_nothing(BeliefSafety, "no lead");
+}
+
+/// The clocks' arithmetic of an overlap, where the tale has one.
+fn reckoning(tale: Tale) -> Vec<String> {
+    match tale.verdict(BeliefSafety) {
+        Verdict::Violated(evidence) => evidence.reckoning,
+        verdict => panic!("{verdict:?}"),
+    }
+}
+
+#[test]
+fn who_counts_from_an_answer_is_told_so() {
+    let tale = tale()
+        .grants("a", 1, 1, 0)
+        .at(20)
+        .renews("a", 1, 20)
+        .at(30)
+        .leads("a", 1, 128)
+        .at(122)
+        .grants("b", 1, 2, 122)
+        .leads("b", 2, 200);
+    assert_eq!(
+        reckoning(tale),
+        [
+            "both led from 0.123s until 0.128s: 5ms of true time",
+            "a counted from 0.030s until 0.128s: 98ms; of a ttl of 100ms less drift and margin, \
+             98ms are safe",
+            "that is after the store had begun to count, at 0.020s: a counted from an answer, \
+             not from its send",
+            "store granted b the lease at 0.122s, when it had counted 102ms, all of the 100ms \
+             it owed a from 0.020s on",
+        ]
+    );
+}
+
+#[test]
+fn a_store_that_grants_too_early_is_told_what_it_owed() {
+    let tale = tale()
+        .grants("a", 1, 1, 0)
+        .leads_counting_from(0, "a", 1, 98)
+        .at(60)
+        .grants("b", 1, 2, 60)
+        .leads("b", 2, 150);
+    let reckoning = reckoning(tale);
+    let told = "store granted b the lease at 0.060s, when it had counted only 60ms of the 100ms \
+                it owed a from 0.000s on";
+    assert_eq!(reckoning.last().map(String::as_str), Some(told));
+    assert!(!reckoning.iter().any(|line| line.contains("answer")));
+}
+
+#[test]
+fn who_released_and_believes_on_is_told_so() {
+    let tale = tale()
+        .grants("a", 1, 1, 0)
+        .leads_counting_from(0, "a", 1, 98)
+        .at(40)
+        .releases("a", 1, 40)
+        .grants("b", 1, 2, 41)
+        .leads("b", 2, 130);
+    let told = "store granted b the lease at 0.041s: a had released it at 0.040s, and went on \
+                believing";
+    assert_eq!(reckoning(tale).last().map(String::as_str), Some(told));
+}
+
+#[test]
+fn a_clock_that_is_not_true_is_told_beside_the_truth() {
+    let tale = tale()
+        .clock("a", 99)
+        .clock("store", 101)
+        .grants("a", 1, 1, 0)
+        .leads_counting_from(0, "a", 1, 150)
+        .at(10)
+        .grants("b", 1, 2, 10)
+        .leads("b", 2, 200);
+    let mut tale = tale;
+    tale.header.lease.as_mut().unwrap().max_drift_ppb = 50_000_000;
+    assert_eq!(
+        reckoning(tale)[1..],
+        [
+            "a counted from 0.000s until 0.150s: 148.5ms by its own clock (150ms in truth); of a \
+             ttl of 100ms less drift and margin, 94ms are safe",
+            "store granted b the lease at 0.010s, when it had counted only 10.1ms by its own \
+             clock (10ms in truth) of the 100ms it owed a from 0.000s on",
+        ]
+    );
+}
+
+#[test]
+fn without_a_stores_word_the_believers_are_reckoned_alone() {
+    let tale = tale().leads("a", 1, None).at(50).leads("b", 2, None);
+    assert_eq!(
+        reckoning(tale),
+        ["both led from 0.050s on, and neither had an end"]
+    );
 }

@@ -23,11 +23,19 @@ fn calm_brings_a_write_within_the_bound() {
         .writes("b", 2)
         .with_a_store()
         .passes(Failover);
-    calm()
+    let evidence = calm()
         .at(1000 + BOUND)
         .writes("b", 2)
         .with_a_store()
         .convicts(Failover, "in calm", &[4, 6]);
+    assert_eq!(
+        evidence.reckoning,
+        [
+            "144ms are a ttl of 100ms and a lock-delay of 0s by the store's clock, a try of 10ms \
+             and a backoff of 10ms by the slowest client's, 14 messages of at most 1ms, and 10ms \
+             of slack"
+        ]
+    );
     calm()
         .at(1000 + BOUND + 1)
         .acquires("b", 2)

@@ -18,10 +18,17 @@ fn after_an_expiry_the_lease_stays_closed_for_the_delay() {
             .convicts(LockDelay, "inside the lock-delay", &[0, 1]);
     assert_eq!(
         evidence.sentence,
-        "leader was granted to b#1 at 149000000 ns, inside the lock-delay: the lease of a#1 had \
-         expired at 100000000 ns by the store's clock, and nobody released it"
+        "leader was granted to b#1 at 0.149s, inside the lock-delay: the lease of a#1 had \
+         expired at 0.100s by the store's clock, and nobody released it"
     );
-    assert_eq!(evidence.expected, "refused until 150000000 ns");
+    assert_eq!(evidence.expected, "refused until 0.150s by its clock");
+    assert_eq!(
+        evidence.reckoning,
+        [
+            "by its clock the lease ran out at 0.100s, and stays closed for the lock-delay of \
+             50ms, until 0.150s: it was granted 1ms too early"
+        ]
+    );
     granted()
         .grants("b", 1, 2, 100)
         .convicts(LockDelay, "inside", &[0, 1]);
@@ -42,13 +49,13 @@ fn a_renewal_moves_the_delay() {
     renewed().grants("b", 1, 2, 200).passes(LockDelay);
     renewed()
         .grants("b", 1, 2, 199)
-        .convicts(LockDelay, "expired at 150000000 ns", &[0, 1, 2]);
+        .convicts(LockDelay, "expired at 0.150s", &[0, 1, 2]);
     let mut short = renewed().grants("b", 1, 2, 149);
     let Body::Observed(Observation::Renewed(renewal)) = &mut short.events[1].body else {
         panic!()
     };
     renewal.ttl = 10 * MS;
-    short.convicts(LockDelay, "expired at 100000000 ns", &[0, 2]);
+    short.convicts(LockDelay, "expired at 0.100s", &[0, 2]);
     // Somebody else's renewal moves nothing.
     closed()
         .grants("a", 1, 1, 0)
@@ -93,12 +100,12 @@ fn a_restart_re_arms_ttl_and_delay_whole() {
     back(130).grants("b", 1, 2, 280).passes(LockDelay);
     back(130)
         .grants("b", 1, 2, 279)
-        .convicts(LockDelay, "expired at 230000000 ns", &[0, 1, 2]);
+        .convicts(LockDelay, "expired at 0.230s", &[0, 1, 2]);
     // A grant of which only the restart tells.
     closed()
         .recovers(7, Some("a"), 10)
         .grants("b", 1, 8, 159)
-        .convicts(LockDelay, "expired at 110000000 ns", &[0, 1]);
+        .convicts(LockDelay, "expired at 0.110s", &[0, 1]);
     closed()
         .recovers(7, Some("a"), 10)
         .grants("b", 1, 8, 160)
@@ -114,14 +121,14 @@ fn a_restart_re_arms_ttl_and_delay_whole() {
         panic!()
     };
     found.leases.get_mut("leader").unwrap().ttl = Some(10 * MS);
-    short.convicts(LockDelay, "expired at 100000000 ns", &[0, 2]);
+    short.convicts(LockDelay, "expired at 0.100s", &[0, 2]);
     // Found without a ttl, the owner has the one that it had.
     let mut bare = back(20).grants("b", 1, 2, 169);
     let Body::Observed(Observation::StoreRecovered(found)) = &mut bare.events[1].body else {
         panic!()
     };
     found.leases.get_mut("leader").unwrap().ttl = None;
-    bare.convicts(LockDelay, "expired at 120000000 ns", &[0, 1, 2]);
+    bare.convicts(LockDelay, "expired at 0.120s", &[0, 1, 2]);
 }
 
 #[test]
@@ -288,11 +295,11 @@ fn from_outside_the_bounds_are_exact() {
     asked()
         .at(99)
         .acquires("b", 2)
-        .convicts(LockDelay, "at most 100000000 ns", &[0, 1, 2, 3]);
+        .convicts(LockDelay, "at most 100ms", &[0, 1, 2, 3]);
     asked()
         .at(148)
         .acquires("b", 2)
-        .convicts(LockDelay, "at most 149000000 ns", &[0, 1, 2, 3]);
+        .convicts(LockDelay, "at most 149ms", &[0, 1, 2, 3]);
     asked().at(149).acquires("b", 2).passes(LockDelay);
     // Of many the first is told.
     asked()
@@ -309,7 +316,7 @@ fn a_request_answered_again_once_the_lease_is_free_begins_a_new_term() {
     again(149).grants("b", 1, 2, 150).passes(LockDelay);
     again(150)
         .grants("b", 1, 2, 299)
-        .convicts(LockDelay, "expired at 250000000 ns", &[1, 2]);
+        .convicts(LockDelay, "expired at 0.250s", &[1, 2]);
 }
 
 #[test]
@@ -348,7 +355,7 @@ fn a_lease_that_was_free_when_its_clock_began_anew_is_its_next_owners() {
         .denies("b", 1, 150)
         .recovers(1, Some("a"), 5)
         .grants("b", 2, 2, 154)
-        .convicts(LockDelay, "expired at 105000000 ns", &[2, 3]);
+        .convicts(LockDelay, "expired at 0.105s", &[2, 3]);
 }
 
 #[test]

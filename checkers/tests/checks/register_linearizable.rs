@@ -92,6 +92,7 @@ fn a_stale_read_is_told_with_what_had_taken_its_place() {
         .ok("a", write(1, 1))
         .ok("a", deleted(2))
         .reads("r", json!(1))
+        .reads("r", json!(1))
         .convicts(
             RegisterLinearizable,
             "which a had deleted",
@@ -244,6 +245,28 @@ fn a_write_that_failed_did_not_happen() {
         .convicts(RegisterLinearizable, "nobody had written", &[2, 3]);
     let read_first = tale().invoke("a", write(1, 1)).reads("r", json!(1));
     fails(read_first, 0).convicts(RegisterLinearizable, "its write by a failed", &[0, 1, 2, 3]);
+    // Nor did it while another try of it came too late to have been read.
+    let tried_again = tale()
+        .invoke("a", write(1, 1))
+        .reads("r", json!(1))
+        .invoke("a", write(1, 1));
+    fails(tried_again, 0).ends_ok(3).convicts(
+        RegisterLinearizable,
+        "its write by a failed",
+        &[0, 1, 2, 4],
+    );
+    // Of a delete, likewise: only the other try can be what a read saw.
+    let tried = || tale().ok("a", write(1, 1)).invoke("a", deleted(2));
+    fails(tried().invoke("a", deleted(2)), 2)
+        .ends_ok(3)
+        .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    let read_between = tried().reads("r", json!(null)).invoke("a", deleted(2));
+    fails(read_between, 2).ends_ok(5).convicts(
+        RegisterLinearizable,
+        "found x absent",
+        &[0, 1, 3, 4],
+    );
     let deleted_not = tale().ok("a", write(1, 1)).invoke("a", deleted(2));
     fails(deleted_not, 2).reads("r", json!(null)).convicts(
         RegisterLinearizable,
@@ -271,6 +294,28 @@ fn tries_under_one_seq_are_one_write() {
         .ok("b", write(2, 1_000))
         .ok("a", write(1, 1))
         .reads("r", json!(1_000))
+        .passes(RegisterLinearizable);
+    // All that was tried had failed, and the next try is as good as the first.
+    fails(tale().invoke("a", write(1, 1)), 0)
+        .ok("a", write(1, 1))
+        .reads("r", json!(1))
+        .passes(RegisterLinearizable);
+    fails(tale().ok("a", write(1, 1)).invoke("a", deleted(2)), 2)
+        .ok("a", deleted(2))
+        .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    // Once one try was answered, the next one's answer is that one's.
+    fails(tale().invoke("a", write(1, 1)), 0)
+        .ok("a", write(1, 1))
+        .ok("b", write(2, 2))
+        .ok("a", write(1, 1))
+        .reads("r", json!(2))
+        .passes(RegisterLinearizable);
+    fails(tale().invoke("a", deleted(1)), 0)
+        .ok("a", deleted(1))
+        .ok("b", write(2, 2))
+        .ok("a", deleted(1))
+        .reads("r", json!(2))
         .passes(RegisterLinearizable);
     // The retry failed; the first try may have happened.
     let failed = tried().invoke("a", write(1, 1));
@@ -346,6 +391,14 @@ fn values_are_told_apart_or_nothing_is() {
         .ok("a", put(json!(1)))
         .reads("r", json!(1))
         .passes(RegisterLinearizable);
+    // One that was never answered is overwritten once it was read.
+    tale()
+        .times_out("a", put(json!(1)))
+        .reads("r", json!(1))
+        .ok("a", put(json!(2)))
+        .ok("a", put(json!(1)))
+        .reads("r", json!(1))
+        .passes(RegisterLinearizable);
     // One seq, two writes.
     tale()
         .ok("a", write(1, 1))
@@ -403,6 +456,137 @@ fn what_was_overwritten_long_before_is_not_told_from_what_never_was() {
         "which a had overwritten with 16001",
         &[31_999, 32_000, 32_001, 32_800, 32_801],
     );
+}
+
+/// Told by the read that no order explains, with what was there in between; whether or
+/// not another read is open all the while, so that nothing is settled before the end.
+#[test]
+fn of_two_values_that_take_turns_the_one_that_is_read_last_is_stale() {
+    let open = |waits: bool| {
+        let unanswered = |tale: Tale| tale.times_out("a", write(1, 1)).times_out("b", write(2, 2));
+        match waits {
+            true => unanswered(tale().invoke("z", read(None))),
+            false => unanswered(tale().nemesis("noted", json!(null))),
+        }
+    };
+    for waits in [true, false] {
+        // One within the other.
+        let evidence = open(waits)
+            .reads("r", json!(1))
+            .reads("q", json!(2))
+            .reads("q", json!(2))
+            .reads("r", json!(1))
+            .convicts(
+                RegisterLinearizable,
+                "though q had read 2 of it since, before the read began",
+                &[6, 7, 8, 11, 12],
+            );
+        assert_eq!(evidence.culprit, 12);
+        // Up to the last read, 2 can have been there before 1.
+        let evidence = open(waits)
+            .invoke("q", read(None))
+            .reads("r", json!(1))
+            .ends_reading(5, json!(2))
+            .reads("r", json!(1))
+            .reads("q", json!(2))
+            .convicts(
+                RegisterLinearizable,
+                "q read 2 of x, though r had read 1 of it since, before the read began",
+                &[8, 9, 10, 11, 12],
+            );
+        assert_eq!(evidence.culprit, 12);
+        // No single read lies between: the value's first had ended, its last begun.
+        open(waits)
+            .invoke("q", read(None))
+            .reads("r", json!(1))
+            .ends_reading(5, json!(2))
+            .invoke("q", read(None))
+            .invoke("r", read(None))
+            .ends_reading(9, json!(2))
+            .ends_reading(10, json!(1))
+            .convicts(
+                RegisterLinearizable,
+                "r read 1 of x, though 2 had taken its place before the read began",
+                &[7, 8, 9, 10, 11, 12],
+            );
+    }
+}
+
+/// Of many stale reads the first is told, whatever is still open.
+#[test]
+fn an_open_call_does_not_hide_the_first_stale_read() {
+    // A write that was answered is tried again, and nothing is answered to that.
+    tale()
+        .ok("a", write(1, 1))
+        .invoke("a", write(1, 1))
+        .ok("b", write(2, 2))
+        .reads("r", json!(1))
+        .reads("r", json!(1))
+        .convicts(RegisterLinearizable, "with 2", &[1, 3, 4, 5, 6]);
+    // The write itself has no answer yet.
+    tale()
+        .ok("b", write(2, 2))
+        .invoke("a", write(1, 1))
+        .reads("r", json!(1))
+        .reads("r", json!(2))
+        .reads("r", json!(1))
+        .reads("r", json!(1))
+        .convicts(
+            RegisterLinearizable,
+            "though r had read 2 of it since",
+            &[4, 5, 6, 7, 8],
+        );
+}
+
+#[test]
+fn an_answer_to_a_write_that_is_over_is_none_to_the_next_of_its_value() {
+    tale()
+        .times_out("a", write(1, 1))
+        .invoke("b", write(2, 2))
+        .reads("r", json!(1))
+        .ends_ok(2)
+        .invoke("a", write(1, 1))
+        .reads("r", json!(2))
+        .invoke("c", put(json!(1)))
+        .ends_ok(6)
+        .reads("r", json!(2))
+        .reads("r", json!(1))
+        .passes(RegisterLinearizable);
+}
+
+#[test]
+fn the_newest_value_that_was_there_before_is_held_against_absence() {
+    tale()
+        .ok("a", write(1, 1))
+        .ok("a", write(1, 2))
+        .reads("r", json!(null))
+        .convicts(RegisterLinearizable, "though 2 was there", &[2, 3, 4, 5]);
+    // The newer may have come after the read.
+    tale()
+        .ok("a", write(1, 1))
+        .invoke("a", write(1, 2))
+        .invoke("r", read(None))
+        .ends_ok(2)
+        .ends_reading(3, json!(null))
+        .convicts(RegisterLinearizable, "though 1 was there", &[0, 1, 3, 5]);
+}
+
+#[test]
+fn a_write_that_is_answered_at_its_second_try_took_effect_at_either() {
+    let tried = || tale().times_out("a", write(1, 1));
+    // At the first, and was deleted.
+    tried()
+        .ok("b", deleted(2))
+        .reads("r", json!(null))
+        .ok("a", write(1, 1))
+        .reads("r", json!(null))
+        .passes(RegisterLinearizable);
+    // The key was absent before and after: at neither.
+    tried()
+        .reads("r", json!(null))
+        .ok("a", write(1, 1))
+        .reads("r", json!(null))
+        .convicts(RegisterLinearizable, "though 1 was there", &[0, 5, 6, 7]);
 }
 
 /// Without a seq no two are tries of one.

@@ -327,7 +327,7 @@ impl Tale {
         )
     }
 
-    fn verdict(&self, check: Check) -> Verdict {
+    pub fn verdict(&self, check: Check) -> Verdict {
         judge(&self.header, &self.events).of(check).unwrap().clone()
     }
 

@@ -22,7 +22,10 @@ fn a_completion_without_call_is_its_processes_only_open_call() {
 
     let mut two = tale().invoke("a", fence(1)).acquires("a", 1);
     two.events[2].call = None;
-    two.convicts(WellFormed, "names none", &[2]);
+    two.clone().convicts(WellFormed, "names none", &[2]);
+    // Nor can it be told where one of the calls has no id.
+    two.events[0].call = None;
+    two.convicts(WellFormed, "a has 2 open calls", &[2]);
 }
 
 #[test]

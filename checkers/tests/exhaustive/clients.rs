@@ -10,13 +10,12 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use deposed_checkers::history::*;
-use deposed_checkers::judge::Judge;
 use deposed_checkers::verdict::Check;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Lines, Shares, compare_many};
+use crate::{Lines, Shares, compare_many, verdict_of};
 
 const TTL: Nanos = 12;
 const DELAY: Nanos = 9;
@@ -329,10 +328,7 @@ fn what_is_convicted_has_no_placement(check: Check, searched: Nanos) {
         (moves, lies, delay),
         |(moves, lies, delay), shares: &Shares| {
             let events = play(&moves, lies, delay);
-            let mut judge = Judge::of(&header, &[check]);
-            events.iter().for_each(|event| judge.see(event));
-            let verdicts = judge.finish();
-            let found = verdicts.of(check).unwrap();
+            let found = verdict_of(check, &header, &events);
             let explained = has_placement(&events, searched);
             prop_assert!(explained || lies > 0 || delay < searched);
             if found.word() == "not-claimed" {
@@ -343,7 +339,7 @@ fn what_is_convicted_has_no_placement(check: Check, searched: Nanos) {
                 return Ok(());
             }
             convicted.set(convicted.get() + u32::from(!explained));
-            shares.compare(found, explained, &events)
+            shares.compare(&found, explained, &events)
         },
     );
     let (missed, convicted) = (missed.get(), convicted.get());

@@ -6,13 +6,12 @@
 use std::collections::BTreeSet;
 
 use deposed_checkers::history::*;
-use deposed_checkers::judge::Judge;
 use deposed_checkers::verdict::Check;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Lines, Shares, compare_many};
+use crate::{Lines, Shares, compare_many, verdict_of};
 
 const TTL: Nanos = 10;
 const DELAY: Nanos = 8;
@@ -308,16 +307,13 @@ fn every_verdict_is_that_of_the_search(check: Check, promise: Promise) {
         (moves, lies, delay),
         |(moves, lies, delay), shares: &Shares| {
             let events = play(&moves, lies, delay);
-            let mut judge = Judge::of(&header, &[check]);
-            events.iter().for_each(|event| judge.see(event));
-            let verdicts = judge.finish();
-            let found = verdicts.of(check).unwrap();
+            let found = verdict_of(check, &header, &events);
             let explained = kept(&events, promise);
             if found.word() == "not-claimed" {
                 prop_assert!(explained || promise == Promise::LockDelay);
                 return Ok(());
             }
-            shares.compare(found, explained, &events)
+            shares.compare(&found, explained, &events)
         },
     );
 }

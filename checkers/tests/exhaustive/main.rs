@@ -5,7 +5,8 @@
 use std::cell::Cell;
 
 use deposed_checkers::history::*;
-use deposed_checkers::verdict::Verdict;
+use deposed_checkers::judge::Judge;
+use deposed_checkers::verdict::{Check, Verdict};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
 
@@ -41,6 +42,13 @@ impl Shares {
             lines.join("\n")
         )))
     }
+}
+
+/// What the check says of a history.
+fn verdict_of(check: Check, header: &Header, events: &[Event]) -> Verdict {
+    let mut judge = Judge::of(header, &[check]);
+    events.iter().for_each(|event| judge.see(event));
+    judge.finish().of(check).unwrap().clone()
 }
 
 /// Runs a property on many cases; of those that it compared each kind has a fair share.

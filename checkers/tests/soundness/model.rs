@@ -1,17 +1,11 @@
-//! Judging from the client side alone never convicts what the node side acquits.
-//!
-//! A naive model makes histories: three clients, a store and a storage node that
-//! err at random, messages that are late or lost, calls that time out and whose
-//! answers may be read late, servers that restart. Each history is judged with its node events and
-//! without. The seeds are fixed, and so is what must be convicted among them: a
-//! client side that acquits everything would be sound too.
+//! Three clients, the messages between them and the servers, and how likely each errs.
 
 use std::collections::BTreeMap;
 
 use deposed_checkers::history::*;
-use deposed_checkers::judge::judge;
-use deposed_checkers::verdict::{Check, Verdict};
 use serde_json::json;
+
+mod servers;
 
 /// splitmix64.
 struct Random(u64);
@@ -108,7 +102,7 @@ enum Message {
     },
 }
 
-struct Model {
+pub struct Model {
     random: Random,
     errors: Errors,
     now: u64,
@@ -129,7 +123,7 @@ const LEASE: &str = "leader";
 
 impl Model {
     /// What happened, and whether the store kept all its promises.
-    fn run(seed: u64) -> (Vec<Event>, bool) {
+    pub fn run(seed: u64) -> (Vec<Event>, bool) {
         let mut random = Random(seed);
         let errors = Errors::draw(&mut random);
         let clients = (0..3)
@@ -173,47 +167,6 @@ impl Model {
         let broken =
             errors.grants_early + errors.token_off + errors.forgets_counter + errors.forgets_owner;
         (model.events, broken == 0)
-    }
-
-    /// One of the servers comes back with what was durable, or with less.
-    fn restart(&mut self) {
-        if self.random.percent(50) {
-            if self.random.percent(self.errors.forgets_highest) {
-                self.highest = self.highest.saturating_sub(self.random.below(3));
-            }
-            let highest = match self.highest {
-                0 => [].into(),
-                highest => [(LEASE.into(), highest)].into(),
-            };
-            return self.observe(
-                "storage",
-                Observation::StorageRecovered(StorageRecovered { highest }),
-            );
-        }
-        if self.random.percent(self.errors.forgets_owner) {
-            self.owner = None;
-        }
-        if self.random.percent(self.errors.forgets_counter) {
-            self.counter = self.counter.saturating_sub(2);
-        }
-        let clock = self.now;
-        if let Some((_, _, _, until)) = &mut self.owner {
-            *until = clock + 30;
-        }
-        let leases = match self.counter {
-            0 => [].into(),
-            counter => {
-                let owner = self.owner.as_ref();
-                let found = RecoveredLease {
-                    counter,
-                    holder: owner.map(|(holder, ..)| holder.clone()),
-                    ttl: owner.map(|_| 30),
-                };
-                [(LEASE.into(), found)].into()
-            }
-        };
-        let found = StoreRecovered { leases, clock };
-        self.observe("store", Observation::StoreRecovered(found));
     }
 
     fn record(&mut self, process: &str, kind: Kind, call: Option<u64>, body: Body) {
@@ -419,198 +372,8 @@ impl Model {
             _ => {}
         }
     }
-
-    fn store(&mut self, op: &Acquire) -> (Kind, Answer, Option<Failure>) {
-        let told = |token: Option<Token>| token.map_or(Answer::None, Answer::Token);
-        if let Some((holder, request, token, until)) = self.owner.clone()
-            && self.now < until
-        {
-            if holder == op.holder && request == op.request {
-                return (Kind::Ok, told(token), None);
-            }
-            if !self.random.percent(self.errors.grants_early) {
-                return (Kind::Fail, Answer::None, Some(Failure::new("held")));
-            }
-        }
-        if self.random.percent(self.errors.forgets_counter) {
-            self.counter = self.counter.saturating_sub(2);
-            let found = RecoveredLease {
-                counter: self.counter,
-                holder: None,
-                ttl: None,
-            };
-            let leases = [(LEASE.into(), found)].into();
-            let clock = self.now;
-            self.observe(
-                "store",
-                Observation::StoreRecovered(StoreRecovered { leases, clock }),
-            );
-        }
-        self.counter += 1;
-        if self.random.percent(self.errors.token_off) {
-            self.counter = (self.counter + self.random.below(3))
-                .saturating_sub(1)
-                .max(1);
-        }
-        let token = self.errors.tokens.then_some(self.counter);
-        self.owner = Some((op.holder.clone(), op.request, token, self.now + 30));
-        let (lease, holder, request) = (op.lease.clone(), op.holder.clone(), op.request);
-        let granted = Granted {
-            lease,
-            holder,
-            request,
-            token,
-            ttl: 30,
-            clock: self.now,
-        };
-        self.observe("store", Observation::Granted(granted));
-        (Kind::Ok, told(token), None)
-    }
-
-    fn storage(&mut self, op: &Op) -> (Kind, Answer, Option<Failure>) {
-        if let Op::Read(_) = op {
-            return (Kind::Ok, Answer::Value(json!(null)), None);
-        }
-        // The same again gets the same answer, whatever was seen since.
-        if let Some((last, kind)) = &self.last
-            && last == op
-            && op.f() != F::Fence
-        {
-            return (*kind, Answer::None, None);
-        }
-        if let Some(token) = op.token() {
-            if token < self.highest && !self.random.percent(self.errors.storage_accepts) {
-                let error = Failure::stale_token(token, self.highest);
-                return (Kind::Fail, Answer::None, Some(error));
-            }
-            self.highest = self.highest.max(token);
-        }
-        let seen = match op.clone() {
-            Op::Fence(Fence { lease, token }) => Observation::Fenced(Fenced { lease, token }),
-            Op::Write(Write {
-                lease,
-                token,
-                seq,
-                key,
-                value,
-            }) => {
-                let (f, value) = (F::Write, Some(value));
-                Observation::Applied(Applied {
-                    f,
-                    lease,
-                    token,
-                    seq,
-                    key,
-                    value,
-                })
-            }
-            Op::Delete(Delete {
-                lease,
-                token,
-                seq,
-                key,
-            }) => {
-                let (f, value) = (F::Delete, None);
-                Observation::Applied(Applied {
-                    f,
-                    lease,
-                    token,
-                    seq,
-                    key,
-                    value,
-                })
-            }
-            _ => unreachable!("the store's calls go to the store"),
-        };
-        self.observe("storage", seen);
-        if op.f() != F::Fence {
-            self.last = Some((op.clone(), Kind::Ok));
-        }
-        (Kind::Ok, Answer::None, None)
-    }
 }
 
 fn name(client: usize) -> &'static str {
     ["a", "b", "c"][client]
-}
-
-/// The events that pass, as a history of their own.
-fn only(events: &[Event], passes: fn(&Event) -> bool) -> Vec<Event> {
-    let mut events: Vec<Event> = events
-        .iter()
-        .filter(|event| passes(event))
-        .cloned()
-        .collect();
-    events
-        .iter_mut()
-        .enumerate()
-        .for_each(|(index, event)| event.index = index as u64);
-    events
-}
-
-fn is_node_side(event: &Event) -> bool {
-    matches!(event.body, Body::Observed(_))
-}
-
-#[test]
-fn the_client_side_never_convicts_what_the_node_side_acquits() {
-    let header = json!({"deposed": 1, "lease": {"ttl": 30}});
-    let header: Header = serde_json::from_value(header).unwrap();
-    let checks = [
-        Check::TokenMonotonicity,
-        Check::StorageSafety,
-        Check::ZombieWrite,
-        Check::ElectionBarrier,
-        Check::LeaseLinearizable,
-    ];
-    // Of each check: histories that the node side, the client side convict, and both acquit.
-    let mut counts = checks.map(|_| (0, 0, 0));
-    for seed in 0..4_000 {
-        let (events, store_keeps) = Model::run(seed);
-        let all = judge(&header, &events);
-        let leases = all.of(Check::LeaseLinearizable).unwrap();
-        assert!(
-            !(store_keeps && leases.is_violated()),
-            "seed {seed}: {leases:?}"
-        );
-        assert_eq!(
-            all.of(Check::WellFormed),
-            Some(&Verdict::Valid),
-            "seed {seed}"
-        );
-        let clients = judge(&header, &only(&events, |event| !is_node_side(event)));
-        let nodes = judge(&header, &only(&events, is_node_side));
-        for (check, count) in checks.into_iter().zip(&mut counts) {
-            // Storage safety alone takes both sides' word where it has both.
-            let exact = if check == Check::StorageSafety {
-                &nodes
-            } else {
-                &all
-            };
-            let (exact, client) = (exact.of(check).unwrap(), clients.of(check).unwrap());
-            // From outside, tokens tell the order of grants.
-            let tokens = all.of(Check::TokenMonotonicity).unwrap();
-            if check == Check::LeaseLinearizable && tokens.is_violated() {
-                continue;
-            }
-            assert!(
-                !(client.is_violated() && *exact == Verdict::Valid),
-                "seed {seed}, {check}: {client:?}"
-            );
-            count.0 += u32::from(exact.is_violated());
-            count.1 += u32::from(client.is_violated());
-            count.2 += u32::from(*exact == Verdict::Valid && *client == Verdict::Valid);
-        }
-    }
-    for (check, (exact, client, valid)) in checks.into_iter().zip(counts) {
-        println!("{check}: {exact} convicted, {client} of them from outside, {valid} acquitted");
-        assert!(
-            client * 5 > exact,
-            "{check}: {client} of {exact} is too few to prove anything"
-        );
-        assert!(
-            exact > 200 && valid > 200,
-            "{check}: {exact} convicted, {valid} acquitted"
-        );
-    }
 }

@@ -1,0 +1,87 @@
+//! Line 1: what was run, and the times that checks reason with.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Name, Nanos, RatePpb};
+
+/// Line 1 of a history: what a checker needs of it. The harness keeps far more
+/// there (cluster, traffic, schedule); whatever is not listed lands in `rest`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the format.
+    pub deposed: u32,
+    /// The workload that was run, or any title.
+    #[serde(default)]
+    pub workload: Name,
+    /// The system under test.
+    #[serde(default)]
+    pub system: Name,
+    /// The seed of the run.
+    #[serde(default)]
+    pub seed: u64,
+    /// Lease timing; checks that reason about time need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseTiming>,
+    /// The network's bounds in calm; `failover` needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkTiming>,
+    /// Each node's initial clock rate; a node left out runs true.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clocks: BTreeMap<Name, RatePpb>,
+    /// Everything else, kept as it was read.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
+}
+
+impl Header {
+    /// Whether the header's cluster keeps the data where the leases are granted, so
+    /// that a grant is a barrier.
+    pub(crate) fn grant_is_barrier(&self) -> bool {
+        self.storage() == Some(&Value::from("compare-and-swap"))
+    }
+
+    /// Whether the header's cluster keeps the data on several replicas.
+    pub(crate) fn has_replicas(&self) -> bool {
+        self.storage()
+            .is_some_and(|storage| storage.get("quorum").is_some())
+    }
+
+    fn storage(&self) -> Option<&Value> {
+        self.rest.get("cluster")?.get("storage")
+    }
+}
+
+/// The lease configuration that all nodes of a run share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LeaseTiming {
+    /// How long a grant lasts on the store's clock.
+    pub ttl: Nanos,
+    /// The bound on *relative* clock drift that belief safety is claimed for, in parts per billion.
+    #[serde(default)]
+    pub max_drift_ppb: u64,
+    /// Subtracted from the client's window on top of the drift margin.
+    #[serde(default)]
+    pub safety_margin: Nanos,
+    /// After an expiry the store refuses new owners for this long.
+    #[serde(default)]
+    pub lock_delay: Nanos,
+    /// How long a client waits for one try's answer.
+    #[serde(default)]
+    pub try_timeout: Nanos,
+    /// The longest pause between two tries.
+    #[serde(default)]
+    pub backoff_max: Nanos,
+}
+
+/// What the network guarantees once all faults are healed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NetworkTiming {
+    /// The least one-way latency of a message.
+    #[serde(default)]
+    pub min_latency: Nanos,
+    /// The greatest one-way latency of a message, ticks included.
+    pub max_latency: Nanos,
+}
