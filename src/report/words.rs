@@ -1,7 +1,7 @@
 //! Events in words: an operation, its outcome, what a node saw, a fault, a time.
 
 use deposed_checkers::history::{
-    Answer, Body, Event, Failure, Kind, Name, Nanos, Observation, Op, STALE_TOKEN, Token,
+    Answer, Body, Event, Failure, Kind, Name, Observation, Op, STALE_TOKEN, Token,
 };
 pub use deposed_checkers::units::{span, time};
 use serde_json::Value;

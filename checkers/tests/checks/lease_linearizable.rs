@@ -121,6 +121,40 @@ fn a_restart_gives_the_owner_its_whole_ttl() {
         .convicts(LeaseLinearizable, "was refused", &[0, 1, 2]);
 }
 
+/// A release that may have been made durable excuses a restart that forgot its sender,
+/// until a later grant shows that it cannot meet that term any more.
+#[test]
+fn a_release_of_before_the_next_grant_ends_no_later_term() {
+    let forgotten = |tale: Tale, clock| {
+        tale.grants("b", 1, 2, 200)
+            .grants("a", 2, 3, 400)
+            .recovers(3, None, clock)
+    };
+    for token in [None, Some(1)] {
+        let released = tale()
+            .grants("a", 1, 1, 0)
+            .times_out("a", release("a", token));
+        forgotten(released, 450).convicts(LeaseLinearizable, "came back without", &[4, 5]);
+    }
+    // One that is sent within the term may have ended it.
+    for token in [None, Some(3)] {
+        tale()
+            .grants("b", 1, 2, 200)
+            .grants("a", 2, 3, 400)
+            .times_out("a", release("a", token))
+            .recovers(3, None, 450)
+            .passes(LeaseLinearizable);
+    }
+    // As may one with the token that a store without a memory hands out again.
+    let twice = tale()
+        .grants("a", 1, 3, 0)
+        .times_out("a", release("a", 3))
+        .grants("b", 1, 2, 200)
+        .grants("a", 2, 3, 400)
+        .recovers(3, None, 450);
+    twice.passes(LeaseLinearizable);
+}
+
 #[test]
 fn a_disk_that_forgets_breaks_the_promise_it_made() {
     let back = |clock| tale().grants("a", 1, 1, 0).recovers(1, None, clock);
