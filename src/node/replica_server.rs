@@ -1,6 +1,6 @@
 //! A replica of the storage: a [`QuorumReplica`] behind a network, on a durable disk.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, convert::Infallible, io};
 
 use deposed_checkers::history::{
     Applied, F, Fenced, Name, Observation, Refused, StorageRecovered, Token,
@@ -9,7 +9,7 @@ use deposed_checkers::history::{
 use super::{
     Node,
     frame::{Outcome, Reply, Request},
-    server::{Service, serve},
+    server::{ServerError, Service, serve},
     storage_server::{SHARD, own_records, refused},
 };
 use crate::{
@@ -19,8 +19,11 @@ use crate::{
 };
 
 /// Runs the replica of this node until it cannot go on.
-pub async fn run(node: Node) {
-    serve(node.clone(), async |first| recover(&node, first).await).await;
+///
+/// # Errors
+/// Always, at its end: the disk may not be gone on from, or the listener broke.
+pub async fn run(node: Node) -> Result<Infallible, ServerError> {
+    serve(node.clone(), async |first| recover(&node, first).await).await
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing
