@@ -42,7 +42,10 @@ fn what_a_world_cannot_run_is_refused_in_a_sentence_that_names_it() {
     };
     assert_eq!(elsewhere.can_inject(&lose("ping", 1)), Ok(()));
     let spoilt: [(Spoil, &str); 21] = [
-        (|h| h.lease = LeaseConfig::for_ttl(3601 * SECOND), "'ttl' is 3601000000000 ns"),
+        (
+            |h| h.lease = LeaseConfig::for_ttl(3601 * SECOND),
+            "'ttl' is 3601000000000 ns",
+        ),
         (
             |h| {
                 let fault = Fault::Step {
