@@ -1,6 +1,8 @@
 //! Reads a header that somebody may have written or edited by hand, to be run. (One that
 //! is only checked may lack most of it, and have what this version does not know.)
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -57,7 +59,7 @@ impl Header {
         part::<Network>("network", fields)?;
         for clocks in ["clocks", "offsets"] {
             if fields.contains_key(clocks) {
-                part::<std::collections::BTreeMap<String, u64>>(clocks, fields)?;
+                part::<BTreeMap<String, u64>>(clocks, fields)?;
             }
         }
         read(fields, &[], "field of a header").map_err(|why| format!("the header: {why}"))

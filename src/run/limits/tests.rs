@@ -1,3 +1,5 @@
+//! What is refused, in which words, and what is let through.
+
 use super::*;
 use crate::{
     fault::{Fault, Injection, Moment, Target, Trigger},
