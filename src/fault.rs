@@ -23,6 +23,17 @@ pub struct Injection {
     pub fault: Fault,
 }
 
+impl Trigger {
+    /// The true time before which it surely does not strike, ns.
+    pub fn earliest(&self) -> Nanos {
+        match *self {
+            Trigger::At(at) => at,
+            Trigger::On { plus, .. } => plus,
+            Trigger::Next { after, plus, .. } => after.saturating_add(plus),
+        }
+    }
+}
+
 /// When a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -345,6 +356,37 @@ impl Fault {
                 | Fault::Backup { .. }
                 | Fault::Restore { .. }
         )
+    }
+
+    /// How long it lasts, ns; `None` for one that has no length.
+    pub fn length(&self) -> Option<Nanos> {
+        match *self {
+            Fault::Partition { length, .. }
+            | Fault::PartitionOneway { length, .. }
+            | Fault::Isolate { length, .. }
+            | Fault::Halves { length }
+            | Fault::Bridge { length }
+            | Fault::Hold { length, .. }
+            | Fault::Latency { length, .. }
+            | Fault::Flaky { length, .. }
+            | Fault::Pause { length, .. }
+            | Fault::Suspend { length, .. }
+            | Fault::Starve { length, .. }
+            | Fault::GcPause { length, .. }
+            | Fault::Crash { length, .. }
+            | Fault::PowerLoss { length, .. }
+            | Fault::PowerCut { length, .. }
+            | Fault::SlowSync { length, .. }
+            | Fault::FullDisk { length, .. }
+            | Fault::Restore { length, .. }
+            | Fault::Rate { length, .. } => Some(length),
+            Fault::Lose { .. }
+            | Fault::Delay { .. }
+            | Fault::Duplicate { .. }
+            | Fault::IoError { .. }
+            | Fault::Backup { .. }
+            | Fault::Step { .. } => None,
+        }
     }
 
     /// The fault's name, as in schedules and histories.

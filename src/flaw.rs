@@ -7,6 +7,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::{Cluster, StorageKind};
+
 macro_rules! flaws {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
         /// A defect that can be planted in our own system.
@@ -145,6 +147,48 @@ flaws! {
     CleanupDropsFence = "cleanup-drops-fence",
     /// Storage awaits something between the check of a token and the write.
     CheckThenAct = "check-then-act",
+}
+
+impl Flaw {
+    /// Whether a cluster has the code that it is a defect of: elsewhere planting it changes
+    /// nothing, and a run that passes with it says nothing of the checks.
+    pub fn lives_in(self, cluster: &Cluster) -> bool {
+        use StorageKind::{CompareAndSwap, Effects, Fenced, Quorum};
+        let storage = cluster.storage;
+        let own_store = storage != CompareAndSwap;
+        match self {
+            // A barrier is set where a grant is none, and storage can be fenced.
+            Flaw::NoBarrier
+            | Flaw::BarrierAfterWrite
+            | Flaw::ReadsBeforeBarrier
+            | Flaw::BarrierWithFreshToken
+            | Flaw::WorksUnfenced => matches!(storage, Fenced | Quorum { .. }),
+            Flaw::StaleRetry => !matches!(storage, Effects { .. }),
+            Flaw::FenceIsANoOp
+            | Flaw::FenceNotDurable
+            | Flaw::ValueBeforeToken
+            | Flaw::CheckThenAct => storage == Fenced,
+            // Where storage grants the leases too, it keeps the data in the same way.
+            Flaw::AcceptsAnything
+            | Flaw::TokenPerKey
+            | Flaw::OffByOne
+            | Flaw::RefusesEqual
+            | Flaw::AppliesTwice
+            | Flaw::ForgetsHighest
+            | Flaw::CleanupDropsFence => matches!(storage, Fenced | CompareAndSwap),
+            Flaw::ComparesRemoteOwner => storage == CompareAndSwap,
+            Flaw::MinorityAck | Flaw::CountsRefusals | Flaw::NoRecovery | Flaw::ReadsOneReplica => {
+                matches!(storage, Quorum { .. })
+            }
+            Flaw::AnswersBeforeDurable => own_store,
+            // Memory loses nothing that was not synced, and is never put back.
+            Flaw::CounterNotSynced | Flaw::RestoredWithoutFloor => {
+                own_store && !cluster.disk.is_memory()
+            }
+            // The clients' and the lease store's are everywhere.
+            _ => true,
+        }
+    }
 }
 
 impl fmt::Display for Flaw {

@@ -1,6 +1,7 @@
 //! One run: a [`Header`] on a [`System`], recorded and judged. The only way in.
 
 pub mod limits;
+mod reading;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -68,11 +69,10 @@ impl Header {
     /// The header of a workload's run under a seed.
     pub fn of(workload: &Workload, seed: u64, system: &str, flaw: Option<Flaw>) -> Self {
         let (clocks, offsets) = draw_clocks(workload, seed);
-        let schedule = workload.nemesis.draw(
-            &mut stream(seed, "schedule", 0),
-            &workload.lease,
-            workload.chaos,
-        );
+        let chaos = workload.chaos;
+        let mut rng = stream(seed, "schedule", 0);
+        let mut schedule = workload.nemesis.draw(&mut rng, &workload.lease, chaos);
+        schedule.retain(|injection| limits::entry::strikes(injection, chaos));
         Self {
             deposed: FORMAT_VERSION,
             workload: workload.name.into(),
@@ -84,7 +84,7 @@ impl Header {
             network: workload.network.clone(),
             clocks,
             offsets,
-            chaos: workload.chaos,
+            chaos,
             calm: workload.calm,
             schedule,
             flaw,

@@ -16,7 +16,9 @@ use crate::{
         Node, compare_and_swap_server, effect_leader, effect_server,
         elector::{self, Candidacy},
         leader::{self, LeaderWork},
-        lease_server, replica_server, storage_server,
+        lease_server, replica_server,
+        server::until_it_stops,
+        storage_server,
     },
     workload::Traffic,
 };
@@ -108,17 +110,26 @@ impl System for Deposed {
         };
         match setup.storage {
             StorageKind::CompareAndSwap => {
-                Box::pin(compare_and_swap_server::run(node, limits, setup.planted))
+                let server = compare_and_swap_server::run(node, limits, setup.planted);
+                Box::pin(until_it_stops(server))
             }
-            _ => Box::pin(lease_server::run(node, limits, setup.planted)),
+            _ => Box::pin(until_it_stops(lease_server::run(
+                node,
+                limits,
+                setup.planted,
+            ))),
         }
     }
 
     fn storage(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {
         match setup.storage {
-            StorageKind::Effects { keys } => Box::pin(effect_server::run(node, keys)),
-            StorageKind::Quorum { .. } => Box::pin(replica_server::run(node, setup.planted)),
-            _ => Box::pin(storage_server::run(node, setup.planted)),
+            StorageKind::Effects { keys } => {
+                Box::pin(until_it_stops(effect_server::run(node, keys)))
+            }
+            StorageKind::Quorum { .. } => {
+                Box::pin(until_it_stops(replica_server::run(node, setup.planted)))
+            }
+            _ => Box::pin(until_it_stops(storage_server::run(node, setup.planted))),
         }
     }
 

@@ -28,8 +28,8 @@ pub(super) enum Command {
     /// Run a recorded history's run again, or a seed twice, and compare byte for byte
     #[command(after_help = "\
 A history holds all that its run needs. Exit code 0: identical, whatever the verdict; \
-1: it differs; 2: it cannot be run. A header alone, on one line, is run and judged: \
-0 valid, 1 violated.")]
+1: it differs; 2: it cannot be run. A header alone, on one line, is run and judged as by \
+`deposed run`: 0 valid, 1 violated, 3 unknown.")]
     Replay(ReplayArgs),
     /// Run the same seeds on several configurations, and count what deposed leaders did
     #[command(after_help = "\
@@ -95,6 +95,17 @@ pub(super) struct ReplayArgs {
     /// Run this system (with a workload)
     #[arg(long, value_name = "SYSTEM", requires = "seed")]
     pub(super) system: Option<String>,
+    /// Where the history of a header alone is kept, unless it is valid
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "runs",
+        conflicts_with = "seed"
+    )]
+    pub(super) out: PathBuf,
+    /// Keep the history of a header alone, valid or not
+    #[arg(long, conflicts_with = "seed")]
+    pub(super) keep: bool,
 }
 
 #[derive(Args)]

@@ -13,7 +13,7 @@ use super::{Console, Exit, arguments::CheckArgs, names};
 use crate::report::{
     Halt,
     failure::{Exhibits, Failure, others},
-    text::counted,
+    text::{argument, counted},
 };
 
 pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
@@ -39,6 +39,9 @@ pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit,
     Ok(exit)
 }
 
+/// Why a header alone is not judged.
+const NO_EVENTS: &str = "the history holds no events: there is nothing to judge";
+
 /// A history's verdicts.
 struct Judged {
     file: String,
@@ -62,8 +65,11 @@ fn judged(path: &Path, only: &[Check]) -> Result<Judged, ReadError> {
         events += 1;
     }
     let mut verdicts = judge.finish();
-    if !only.is_empty() {
-        for (_, verdict) in &mut verdicts.0 {
+    for (_, verdict) in &mut verdicts.0 {
+        if events == 0 {
+            // Every rule is kept where nothing happened: that says nothing of a system.
+            *verdict = Verdict::Unknown(NO_EVENTS.to_owned());
+        } else if !only.is_empty() {
             *verdict = verdict.clone().required();
         }
     }
@@ -124,6 +130,14 @@ impl Judged {
     fn text(&self, path: &Path) -> String {
         if self.verdicts.violated().next().is_none() {
             let (word, events) = (self.word(), counted(self.events, "event"));
+            if self.events == 0 {
+                let file = &self.file;
+                let next = match self.replayable && self.lasting {
+                    true => format!("\n  replay   deposed replay {}\n", argument(file)),
+                    false => String::new(),
+                };
+                return format!("{word}  {file}  {events}\n\n  {NO_EVENTS}\n{next}\n");
+            }
             let others = others(&self.verdicts);
             return format!("{word}  {}  {events}\n\n{others}\n", self.file);
         }

@@ -45,8 +45,33 @@ pub(super) fn flaw(name: &str, system: &dyn System) -> Result<Flaw, Halt> {
         ))),
         false => Err(Halt::BadInput(format!(
             "the flaw '{flaw}' cannot be planted: this build has none; build it with the crate \
-             feature `flaws`"
+             feature 'flaws'"
         ))),
+    }
+}
+
+/// What to say of a flaw where it cannot show; `None` where it can in all of these.
+///
+/// # Errors
+/// It can in none of them.
+pub(super) fn showing(flaw: Flaw, workloads: &[&Workload]) -> Result<Option<String>, Halt> {
+    let without = workloads
+        .iter()
+        .filter(|workload| !flaw.lives_in(&workload.cluster));
+    let without: Vec<&str> = without.map(|workload| workload.name).collect();
+    let why = |places: &str| {
+        format!(
+            "the flaw '{flaw}' cannot show in {places}: the cluster has nothing that it is a \
+             flaw of"
+        )
+    };
+    match without.len() {
+        0 => Ok(None),
+        all if all == workloads.len() => Err(Halt::BadInput(format!(
+            "{}; `deposed list` tells which workloads catch it",
+            why(&without.join(", "))
+        ))),
+        _ => Ok(Some(why(&without.join(", ")))),
     }
 }
 

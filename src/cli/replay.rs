@@ -1,14 +1,18 @@
 //! `deposed replay`: the same header gives the same history, byte for byte.
 
 use std::{
+    cell::RefCell,
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::Path,
+    rc::Rc,
+    sync::Arc,
     thread,
 };
 
 use deposed_checkers::{
-    reader::{self, LINE_LIMIT, Reader},
+    reader::{Problem, ReadError, Reader},
+    verdict::Verdict,
     writer::event_line,
 };
 use flate2::bufread::MultiGzDecoder;
@@ -18,9 +22,16 @@ use tracing::subscriber::NoSubscriber;
 use super::{Console, Exit, Suite, arguments::ReplayArgs, names};
 use crate::{
     campaign,
-    fault::reading::schedule,
-    report::{Halt, campaign::title, text::counted, words},
+    report::{
+        Halt,
+        campaign::{failure, title},
+        failure::{next, others},
+        shelf::Shelf,
+        text::counted,
+        words,
+    },
     run::{Header, Outcome},
+    system::System,
 };
 
 pub(super) fn replay(
@@ -42,7 +53,11 @@ pub(super) fn replay(
                 .flaw
                 .as_deref()
                 .map(|name| names::flaw(name, &**system));
-            let header = Header::of(workload, seed, system.name(), flaw.transpose()?);
+            let flaw = flaw.transpose()?;
+            if let Some(flaw) = flaw {
+                names::showing(flaw, &[workload])?;
+            }
+            let header = Header::of(workload, seed, system.name(), flaw);
             (title(&header), twice(suite, &header)?)
         }
         None if !args.what.exists() && suite.workload(&said).is_ok() => {
@@ -50,13 +65,87 @@ pub(super) fn replay(
                 "to replay the workload '{said}' takes a seed: `deposed replay {said} 0`"
             )));
         }
-        None => (said.into_owned(), against(suite, &args.what)?),
+        None => match Recorded::open(&args.what, &said)? {
+            recorded if recorded.first.is_none() => {
+                return judge_alone(suite, args, &recorded.header, &said, console);
+            }
+            recorded => (said.into_owned(), recorded.compare(suite)?),
+        },
     };
     console.out.write_all(compared.text(&what).as_bytes())?;
     Ok(match compared.difference {
-        None if compared.alone && compared.outcome.failed() => Exit::Violated,
         None => Exit::Valid,
         Some(_) => Exit::Violated,
+    })
+}
+
+/// A header without a history, written or edited by hand: there is nothing to compare
+/// with. It is run and judged as by `deposed run`, and what is worth a look is kept.
+fn judge_alone(
+    suite: &Suite,
+    args: &ReplayArgs,
+    header: &Header,
+    file: &str,
+    console: &mut Console<'_>,
+) -> Result<Exit, Halt> {
+    let system = recorder(suite, header, file)?;
+    if let Some(flaw) = header.flaw.filter(|flaw| !flaw.lives_in(&header.cluster)) {
+        console.complain(&format!(
+            "{file}: the flaw '{flaw}' cannot show in it: the cluster has nothing that it is a \
+             flaw of"
+        ));
+    }
+    let shelf = Shelf::open(&args.out).map_err(Halt::BadInput)?;
+    let outcome = campaign::outcome(header, system);
+    let verdicts = &outcome.verdicts;
+    let unknown = |(_, verdict): &(_, Verdict)| matches!(verdict, Verdict::Unknown(_));
+    let exit = match () {
+        () if outcome.failed() => Exit::Violated,
+        () if verdicts.0.iter().any(unknown) => Exit::Unknown,
+        () => Exit::Valid,
+    };
+    let kept = (args.keep || exit != Exit::Valid)
+        .then(|| shelf.keep(header, &outcome.history))
+        .transpose();
+    let at = kept.as_ref().ok().and_then(Option::as_ref);
+    let at = at.map(|path| path.display().to_string());
+    let text = if exit == Exit::Violated {
+        failure(&outcome, at.as_deref())
+    } else {
+        let word = if exit == Exit::Valid {
+            "valid"
+        } else {
+            "unknown"
+        };
+        let events = counted(outcome.history.len() as u64, "event");
+        let next = at.map(|file| format!("\n{}", next(&file, true)));
+        format!(
+            "{word}  {file}  {events}\n\n{}{}",
+            others(verdicts),
+            next.unwrap_or_default()
+        )
+    };
+    console.out.write_all(text.as_bytes())?;
+    kept.map_err(Halt::BadInput)?;
+    Ok(exit)
+}
+
+/// The system that a header names.
+fn recorder<'s>(
+    suite: &'s Suite,
+    header: &Header,
+    file: &str,
+) -> Result<&'s Arc<dyn System>, Halt> {
+    let mut systems = suite.systems.iter();
+    let found = systems.find(|system| system.name() == header.system);
+    found.ok_or_else(|| {
+        let held: Vec<&str> = suite.systems.iter().map(|system| system.name()).collect();
+        Halt::BadInput(format!(
+            "{file}: a run of the system '{}', and this binary holds {}; replay it with the one \
+             that recorded it",
+            header.system,
+            held.join(", ")
+        ))
     })
 }
 
@@ -65,8 +154,6 @@ struct Compared {
     outcome: Outcome,
     difference: Option<Difference>,
     note: &'static str,
-    /// Whether there was nothing to compare with: the run is all there is.
-    alone: bool,
 }
 
 /// The first event that differs; `None` where one side has ended.
@@ -114,134 +201,120 @@ fn twice(suite: &Suite, header: &Header) -> Result<Compared, Halt> {
         outcome: second,
         difference,
         note: "",
-        alone: false,
     })
 }
 
-/// Runs a history's header, and compares with the history.
-fn against(suite: &Suite, path: &Path) -> Result<Compared, Halt> {
-    let file = path.display().to_string();
-    let mut lines = lines(path).map_err(|error| {
-        Halt::BadInput(format!("{file}: cannot be opened: {error}; check the path"))
-    })?;
-    let first = lines
-        .next()
-        .transpose()
-        .map_err(|error| unreadable(&file, &error))?;
-    let first = first.unwrap_or_default();
-    let header = runnable(&first, &file)?;
-    let system = suite
-        .systems
-        .iter()
-        .find(|system| system.name() == header.system);
-    let Some(system) = system else {
-        let held: Vec<&str> = suite.systems.iter().map(|system| system.name()).collect();
-        return Err(Halt::BadInput(format!(
-            "{file}: a run of the system '{}', and this binary holds {}; replay it with the one \
-             that recorded it",
-            header.system,
-            held.join(", ")
-        )));
-    };
-    header
-        .validate()
-        .map_err(|why| Halt::BadInput(format!("{file}: {why}")))?;
-    let outcome = campaign::outcome(&header, system);
-    let mut events = outcome.history.iter();
-    for index in 0.. {
-        let before = lines
-            .next()
-            .transpose()
-            .map_err(|error| unreadable(&file, &error))?;
-        if index == 0 && before.is_none() {
-            // A header without a history, written or edited by hand: there is nothing to
-            // compare with.
-            return Ok(Compared {
-                outcome,
-                difference: None,
-                note: "",
-                alone: true,
-            });
-        }
-        let now = events.next().map(event_line);
-        if before.as_deref() == now.as_deref().map(str::as_bytes) {
+/// A history that is read event by event, each line as it stands there.
+struct Recorded {
+    file: String,
+    header: Header,
+    /// The header's line.
+    line: Vec<u8>,
+    /// The first event's line, if there is one.
+    first: Option<Vec<u8>>,
+    events: Reader<AsItPasses>,
+    passed: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Recorded {
+    /// Opens a history, `-` being standard input, and reads as far as the first event: what
+    /// is malformed is bad input, wherever it comes from, and no difference.
+    fn open(path: &Path, file: &str) -> Result<Self, Halt> {
+        let passed = Rc::default();
+        let input = input(path, Rc::clone(&passed)).map_err(|error| {
+            let (file, line, problem) = (file.to_owned(), 0, Problem::Open(error));
+            bad(ReadError {
+                file,
+                line,
+                problem,
+            })
+        })?;
+        let (_, events) = Reader::new(input, file).map_err(|error| {
+            let read = match error.problem {
+                // Who means to run it is told what would fit.
+                Problem::Header(_) => runnable(&taken(&passed), file).err(),
+                _ => None,
+            };
+            read.unwrap_or_else(|| bad(error))
+        })?;
+        let line = taken(&passed);
+        let header = runnable(&line, file)?;
+        let mut recorded = Self {
+            file: file.to_owned(),
+            header,
+            line,
+            first: None,
+            events,
+            passed,
+        };
+        recorded.first = recorded.next_line()?;
+        Ok(recorded)
+    }
+
+    /// The next event's line, without its end.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, Halt> {
+        let event = self.events.next().transpose().map_err(bad)?;
+        Ok(event.map(|_| taken(&self.passed)))
+    }
+
+    /// Runs the header, and compares with the history.
+    fn compare(mut self, suite: &Suite) -> Result<Compared, Halt> {
+        let system = recorder(suite, &self.header, &self.file)?;
+        let outcome = campaign::outcome(&self.header, system);
+        let mut before = self.first.take();
+        let mut difference = None;
+        for index in 0.. {
+            let now = outcome.history.get(index).map(event_line);
+            if before.as_deref() != now.as_deref().map(str::as_bytes) {
+                let before = before.map(|line| String::from_utf8_lossy(&line).into_owned());
+                difference = Some(Difference {
+                    index,
+                    before: ("history", before),
+                    now: ("run", now),
+                });
+                break;
+            }
             if before.is_none() {
                 break;
             }
-            continue;
+            before = self.next_line()?;
         }
-        readable(path, index)?;
-        let before = before.map(|line| String::from_utf8_lossy(&line).into_owned());
-        let difference = Difference {
-            index,
-            before: ("history", before),
-            now: ("run", now),
+        let ours = serde_json::to_vec(&self.header).unwrap_or_default();
+        let note = match difference.is_some() || ours == self.line.trim_ascii() {
+            true => "",
+            false => " (its header is worded otherwise)",
         };
-        return Ok(Compared {
+        Ok(Compared {
             outcome,
-            difference: Some(difference),
-            note: "",
-            alone: false,
-        });
+            difference,
+            note,
+        })
     }
-    let ours = serde_json::to_vec(&header).unwrap_or_default();
-    let note = match ours == first.trim_ascii() {
-        true => "",
-        false => " (its header is worded otherwise)",
-    };
-    Ok(Compared {
-        outcome,
-        difference: None,
-        note,
-        alone: false,
-    })
 }
 
 /// Reads a header line as one that can be run.
 fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
-    // The reader knows best what is wrong with a first line.
-    Reader::new(line, file).map_err(|error| Halt::BadInput(error.to_string()))?;
+    let refuse = |why: String| Halt::BadInput(format!("{file}: {why}"));
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    let refuse = |why: String| {
-        Halt::BadInput(format!(
-            "{file}: this history can be checked, not replayed: {why}"
-        ))
-    };
-    let value: Value = serde_json::from_slice(line).map_err(|error| refuse(error.to_string()))?;
-    let needed = [
-        "workload", "system", "seed", "cluster", "lease", "traffic", "network", "chaos", "calm",
-        "schedule",
-    ];
-    if let Some(missing) = needed.into_iter().find(|field| value.get(field).is_none()) {
-        return Err(refuse(format!("its header has no '{missing}'")));
-    }
-    schedule(&value["schedule"]).map_err(|why| Halt::BadInput(format!("{file}: {why}")))?;
-    serde_json::from_slice(line)
-        .map_err(|error| refuse(format!("its header does not fit: {error}")))
+    let header = Header::read(line).map_err(refuse)?;
+    header.validate().map_err(|why| refuse(why.to_string()))?;
+    Ok(header)
 }
 
-/// A difference in a file that is no history is bad input, not a verdict. (A pipe
-/// cannot be read again; there the lines speak for themselves.)
-fn readable(path: &Path, index: usize) -> Result<(), Halt> {
-    if !path.is_file() {
-        return Ok(());
-    }
-    let bad = |error: reader::ReadError| Halt::BadInput(error.to_string());
-    let (_, events) = reader::open(path).map_err(bad)?;
-    events
-        .take(index + 1)
-        .try_for_each(|event| event.map(drop))
-        .map_err(bad)
+fn bad(error: ReadError) -> Halt {
+    Halt::BadInput(error.to_string())
 }
 
-fn unreadable(file: &str, error: &io::Error) -> Halt {
-    Halt::BadInput(format!(
-        "{file}: cannot be read: {error}; is it a history file, and whole?"
-    ))
+/// The line that has passed, without its end.
+fn taken(passed: &RefCell<Vec<u8>>) -> Vec<u8> {
+    let mut line = passed.take();
+    line.pop_if(|last| *last == b'\n');
+    line.pop_if(|last| *last == b'\r');
+    line
 }
 
-/// A file's lines as bytes, plain or gzipped, without their ends.
-fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
+/// A file's text, plain or gzipped.
+fn input(path: &Path, passed: Rc<RefCell<Vec<u8>>>) -> io::Result<AsItPasses> {
     let mut raw: Box<dyn BufRead> = match path == Path::new("-") {
         true => Box::new(BufReader::new(io::stdin())),
         false => Box::new(BufReader::new(File::open(path)?)),
@@ -250,35 +323,39 @@ fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
     (&mut raw).take(2).read_to_end(&mut magic)?;
     let gzipped = magic == [0x1f, 0x8b];
     let raw = io::Cursor::new(magic).chain(raw);
-    let plain: Box<dyn BufRead> = match gzipped {
+    let text: Box<dyn BufRead> = match gzipped {
         true => Box::new(BufReader::new(MultiGzDecoder::new(raw))),
         false => Box::new(raw),
     };
-    Ok(Lines(plain))
+    Ok(AsItPasses { text, passed })
 }
 
-/// Lines without their ends, none longer than the reader takes.
-struct Lines(Box<dyn BufRead>);
+/// Keeps what is read of a text: an event does not tell how its line was written.
+struct AsItPasses {
+    text: Box<dyn BufRead>,
+    passed: Rc<RefCell<Vec<u8>>>,
+}
 
-impl Iterator for Lines {
-    type Item = io::Result<Vec<u8>>;
+impl Read for AsItPasses {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.text.read(into)?;
+        self.passed.borrow_mut().extend(&into[..read]);
+        Ok(read)
+    }
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut line = Vec::new();
-        let limit = LINE_LIMIT as u64 + 1;
-        let read = (&mut self.0).take(limit).read_until(b'\n', &mut line);
-        match read {
-            Err(error) => return Some(Err(error)),
-            Ok(0) => return None,
-            Ok(read) if read as u64 == limit => {
-                let why = format!("a line is longer than {LINE_LIMIT} bytes");
-                return Some(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
-            }
-            Ok(_) => {}
+impl BufRead for AsItPasses {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.text.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        // What is consumed was in the buffer that was last filled: nothing is read here.
+        if let Ok(filled) = self.text.fill_buf() {
+            let consumed = filled.get(..bytes).unwrap_or(filled);
+            self.passed.borrow_mut().extend(consumed);
         }
-        line.pop_if(|last| *last == b'\n');
-        line.pop_if(|last| *last == b'\r');
-        Some(Ok(line))
+        self.text.consume(bytes);
     }
 }
 
@@ -293,8 +370,10 @@ impl Compared {
             .map(|defect| format!("  defect: {defect}\n"))
             .collect();
         let Some(difference) = &self.difference else {
-            let word = if self.alone { "ran" } else { "identical" };
-            return format!("{word}  {what}  {events}{violated}{}\n{defects}", self.note);
+            return format!(
+                "identical  {what}  {events}{violated}{}\n{defects}",
+                self.note
+            );
         };
         let side = |(name, line): &(&str, Option<String>)| match line {
             Some(line) => format!("  {name:<7}  {:>9}  {line}\n", time_of(line)),

@@ -23,6 +23,11 @@ pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> R
         .as_deref()
         .map(|name| names::flaw(name, &**system));
     let flaw = flaw.transpose()?;
+    if let Some(flaw) = flaw
+        && let Some(note) = names::showing(flaw, &workloads)?
+    {
+        console.complain(&note);
+    }
     let plan: Vec<_> = workloads
         .into_iter()
         .map(|workload| (workload, seeds(args, workload)))

@@ -1,7 +1,10 @@
 //! Reads a schedule that somebody may have written or edited by hand. What cannot be
 //! read is told in one sentence: which entry, what is wrong with it, what is known.
 
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error},
+};
 use serde_json::{Map, Value, json};
 
 use super::{Fault, Injection, Moment, Schedule, Target, Trigger};
@@ -54,26 +57,23 @@ fn injection(entry: &Value) -> Result<Injection, String> {
 }
 
 fn fault(fields: &Map<String, Value>) -> Result<Fault, String> {
-    match fields.get("fault") {
+    let name = match fields.get("fault") {
         None => return Err("it has no 'fault'".to_owned()),
-        Some(Value::String(name)) => {
-            // A fault that is known has fields that are missing here.
-            let bare = serde_json::from_value::<Fault>(json!({"fault": name}));
-            if let Err(error) = bare
-                && let Some(known) = variants(&error.to_string())
-            {
-                return Err(unknown("fault", name, &known));
-            }
-        }
+        Some(Value::String(name)) => name,
         Some(other) => return Err(format!("its 'fault' is {other}, and must be a name")),
+    };
+    // A fault that is known has fields that are missing here.
+    if let Err(error) = serde_json::from_value::<Fault>(json!({"fault": name}))
+        && let Some(known) = variants(&error.to_string())
+    {
+        return Err(unknown("fault", name, &known));
     }
     for party in PARTIES {
         if let Some(named) = fields.get(party) {
             target(party, named)?;
         }
     }
-    let read = serde_json::from_value(Value::Object(fields.clone()));
-    read.map_err(|error| in_words(&error.to_string(), fields))
+    read(fields, &["fault"], &format!("field of the fault '{name}'"))
 }
 
 fn target(field: &str, named: &Value) -> Result<(), String> {
@@ -104,71 +104,106 @@ fn trigger(when: &Value) -> Result<Trigger, String> {
         ));
     };
     let own: &[&str] = match name.as_str() {
-        "at" => &[],
+        "at" => return read(one.unwrap_or(&Map::new()), &[], "trigger"),
         "on" => &["f", "type", "nth", "plus"],
         "next" => &["f", "type", "after", "plus"],
         _ => return Err(unknown("trigger", name, &["at", "on", "next"])),
     };
-    if name != "at" {
-        let Value::Object(fields) = value else {
-            return Err(format!("its '{name}' is {value}, and must be an event"));
-        };
-        if let Some(field) = fields.keys().find(|field| !own.contains(&field.as_str())) {
-            return Err(unknown("field of a trigger", field, own));
-        }
-        moment(fields)?;
-    }
-    let fields = match value {
-        Value::Object(fields) => fields.clone(),
-        value => Map::from_iter([(name.clone(), value.clone())]),
+    let Value::Object(fields) = value else {
+        return Err(format!("its '{name}' is {value}, and must be an event"));
     };
-    serde_json::from_value(when.clone()).map_err(|error| in_words(&error.to_string(), &fields))
+    let kind = format!("field of '{name}'");
+    if let Some(field) = fields.keys().find(|field| !own.contains(&field.as_str())) {
+        return Err(unknown(&kind, field, own));
+    }
+    let moment = Map::from_iter(fields.clone().into_iter().filter(|(field, _)| {
+        // What says which event, apart from which of them and how long after it.
+        ["f", "type"].contains(&field.as_str())
+    }));
+    let inside = |why| format!("its '{name}': {why}");
+    read::<Moment>(&moment, &[], &kind).map_err(inside)?;
+    read_as(fields, &[], &kind, |fields| {
+        serde_json::from_value(json!({ name: fields }))
+    })
+    .map_err(inside)
 }
 
-fn moment(fields: &Map<String, Value>) -> Result<(), String> {
-    let Err(error) = serde_json::from_value::<Moment>(Value::Object(fields.clone())) else {
-        return Ok(());
-    };
-    let error = error.to_string();
-    let given = between(&error, "unknown variant `", "`");
-    match (given, variants(&error)) {
-        (Some(given), Some(known)) => Err(unknown("event", given, &known)),
-        _ => Err(in_words(&error, fields)),
-    }
+/// An object as a `T`; what is wrong with it is told of "it". `kept` are the fields that
+/// say which others there are, `kind` is what a field of it is called.
+///
+/// # Errors
+/// A field that is missing, unknown, or has a value that does not fit.
+pub(crate) fn read<T: DeserializeOwned>(
+    fields: &Map<String, Value>,
+    kept: &[&str],
+    kind: &str,
+) -> Result<T, String> {
+    read_as(fields, kept, kind, serde_json::from_value)
 }
 
-/// serde's message, told of the field that it is about.
-fn in_words(error: &str, fields: &Map<String, Value>) -> String {
-    if let Some(field) = between(error, "missing field `", "`") {
-        return format!("it has no '{field}'");
+fn read_as<T>(
+    fields: &Map<String, Value>,
+    kept: &[&str],
+    kind: &str,
+    read: impl Fn(Value) -> serde_json::Result<T>,
+) -> Result<T, String> {
+    let told = match read(Value::Object(fields.clone())) {
+        Ok(read) => return Ok(read),
+        Err(error) => error.to_string(),
+    };
+    if let (Some(field), Some(known)) = (between(&told, "unknown field `", "`"), variants(&told)) {
+        return Err(unknown(kind, field, &known));
     }
-    if let (Some(field), Some(known)) = (between(error, "unknown field `", "`"), variants(error)) {
-        return unknown("field of this fault", field, &known);
-    }
-    if let (Some(given), Some(known)) = (between(error, "unknown variant `", "`"), variants(error))
-    {
-        return unknown("event", given, &known);
-    }
-    // "invalid value: integer `-5`, expected u64"
-    let wrong = fields.iter().find(|(_, value)| match value {
-        Value::Number(number) => error.contains(&format!("`{number}`")),
-        Value::String(text) => error.contains(&format!("string {text:?}")),
-        Value::Bool(truth) => error.contains(&format!("boolean `{truth}`")),
-        Value::Null => error.contains("null") || error.contains("unit value"),
-        Value::Array(_) => error.contains("sequence"),
-        Value::Object(_) => error.contains("map"),
+    // A message names a value, and not where it stands: each is read without the others.
+    let wrong = fields.iter().find_map(|(field, value)| {
+        let alone = fields
+            .iter()
+            .filter(|(other, _)| *other == field || kept.contains(&other.as_str()))
+            .map(|(other, value)| (other.clone(), value.clone()));
+        let told = read(Value::Object(alone.collect())).err()?.to_string();
+        (!told.contains("missing field")).then(|| misfit(field, value, &told))
     });
-    let must = match error.rsplit_once("expected ").map(|(_, expected)| expected) {
-        Some("u64") => "a whole number, 0 or more",
-        Some("u32") => "a whole number from 0 to 4294967295",
-        Some("i64") => "a whole number",
-        Some("a string") => "a name",
-        _ => return error.to_owned(),
-    };
-    match wrong {
-        Some((field, value)) => format!("its '{field}' is {value}, and must be {must}"),
-        None => error.to_owned(),
+    Err(match (wrong, between(&told, "missing field `", "`")) {
+        (Some(wrong), _) => wrong,
+        (None, Some(field)) => format!("it has no '{field}'"),
+        (None, None) => told,
+    })
+}
+
+/// A value that does not fit its field, and what would.
+pub(crate) fn misfit(field: &str, value: &Value, told: &str) -> String {
+    if let (Some(given), Some(known)) = (between(told, "unknown variant `", "`"), variants(told)) {
+        let kind = match field {
+            "f" | "type" | "before" => "event",
+            field => field,
+        };
+        return format!("its '{field}': {}", unknown(kind, given, &known));
     }
+    let past = |most: f64| {
+        value
+            .as_f64()
+            .is_some_and(|given| given.fract() == 0.0 && given > most)
+    };
+    let expected = told.rsplit_once("expected ").map(|(_, expected)| expected);
+    let must = match expected.unwrap_or_default() {
+        _ if field == "storage" => {
+            "\"fenced\", \"compare-and-swap\", {\"quorum\": {\"replicas\": 3}} or \
+             {\"effects\": {\"keys\": true}}"
+        }
+        "u64" if past(u64::MAX as f64) => "a whole number, 18446744073709551615 or less",
+        "u64" => "a whole number, 0 or more",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u8" => "a whole number from 0 to 255",
+        "i64" if past(i64::MAX as f64) => "a whole number, 9223372036854775807 or less",
+        "i64" => "a whole number",
+        "a boolean" => "true or false",
+        "a map" => "an object",
+        expected if expected.starts_with("struct ") => "an object",
+        // A name of ours, or one of a few.
+        "a string" | "string or map" | "variant identifier" => "a name",
+        _ => return format!("its '{field}' is {value}, and does not fit: {told}"),
+    };
+    format!("its '{field}' is {value}, and must be {must}")
 }
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
@@ -185,13 +220,19 @@ fn variants(error: &str) -> Option<Vec<&str>> {
     Some(known.split('`').skip(1).step_by(2).collect())
 }
 
+/// More names than this are not told: a list of them says less than its nearest.
+const NAMES_TOLD: usize = 40;
+
 pub(crate) fn unknown(kind: &str, given: &str, known: &[&str]) -> String {
-    let all = known.join(", ");
+    let all = match known.len() {
+        ..=NAMES_TOLD => format!("known: {}", known.join(", ")),
+        _ => "`deposed list` shows them all".to_owned(),
+    };
     match nearest(given, known.iter().copied()) {
         Some(near) => {
-            format!("no {kind} is called '{given}'; did you mean '{near}'? (known: {all})")
+            format!("no {kind} is called '{given}'; did you mean '{near}'? ({all})")
         }
-        None => format!("no {kind} is called '{given}' (known: {all})"),
+        None => format!("no {kind} is called '{given}' ({all})"),
     }
 }
 
@@ -265,7 +306,7 @@ mod tests {
             ),
             (
                 json!({"when": at, "fault": pause, "target": "store", "fro": 1}),
-                "no field of this fault is called 'fro'; did you mean 'for'? (known: target, for)",
+                "no field of the fault 'pause' is called 'fro'; did you mean 'for'? (known: target, for)",
             ),
             (
                 json!({"when": at, "fault": pause, "target": "store", "for": -5}),
@@ -341,7 +382,19 @@ mod tests {
             ),
             (
                 when(json!({"next": {"f": "renew", "type": "ok", "nth": 2}})),
-                "no field of a trigger is called 'nth' (known: f, type, after, plus)",
+                "no field of 'next' is called 'nth' (known: f, type, after, plus)",
+            ),
+            (
+                json!({"when": at, "fault": "lose", "kind": 3, "from": "store", "to": "clients", "count": 3}),
+                "its 'kind' is 3, and must be a name",
+            ),
+            (
+                json!({"when": at, "fault": "delay", "kind": "renew", "from": "store", "to": "clients", "count": 5, "by": -5}),
+                "its 'by' is -5, and must be a whole number, 0 or more",
+            ),
+            (
+                json!({"when": at, "fault": pause, "target": "store", "for": 1e30}),
+                "its 'for' is 1e+30, and must be a whole number, 18446744073709551615 or less",
             ),
             (
                 when(json!({"next": {"f": "renew", "type": "ok", "after": 2, "plus": -3}})),

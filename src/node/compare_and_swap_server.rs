@@ -4,7 +4,7 @@
 //! It serves what the lease server and the storage server serve, one request at a
 //! time, and commits a lease with its data as one record.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, convert::Infallible, io};
 
 use deposed_checkers::history::{Name, Nanos, Observation, StoreRecovered, Token};
 
@@ -12,7 +12,7 @@ use super::{
     Node,
     frame::{Reply, Request},
     lease_server::{LEASE, LeaseServer, Leases, found, make_durable},
-    server::{Service, serve},
+    server::{ServerError, Service, serve},
     storage_server::{Storage, StorageServer, came_back, own_records},
 };
 use crate::{
@@ -24,9 +24,16 @@ use crate::{
 };
 
 /// Runs the server of this node until it cannot go on.
-pub async fn run(node: Node, limits: StoreLimits, planted: Planted) {
+///
+/// # Errors
+/// Always, at its end: the disk may not be gone on from, or the listener broke.
+pub async fn run(
+    node: Node,
+    limits: StoreLimits,
+    planted: Planted,
+) -> Result<Infallible, ServerError> {
     let recover = async |first| recover(&node, &limits, planted, first).await;
-    serve(node.clone(), recover).await;
+    serve(node.clone(), recover).await
 }
 
 /// Takes up what the disk holds, and records both sides of it, as the lease server

@@ -4,7 +4,7 @@
 //! After a restart it records nothing: a `recovered` says which tokens were found, and it
 //! knows of none.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, convert::Infallible, io};
 
 use deposed_checkers::history::{Applied, DUPLICATE, Dropped, F, Failure, Name, Observation};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Node,
     frame::{Outcome, Reply, Request},
-    server::{Service, serve},
+    server::{ServerError, Service, serve},
     storage_server::own_records,
 };
 use crate::{
@@ -26,8 +26,11 @@ const OUTBOX: &str = "outbox/";
 
 /// Runs the resource of this node until it cannot go on; whether it goes by idempotency
 /// keys.
-pub async fn run(node: Node, keys: bool) {
-    serve(node.clone(), async |_| recover(&node, keys).await).await;
+///
+/// # Errors
+/// Always, at its end: the disk may not be gone on from, or the listener broke.
+pub async fn run(node: Node, keys: bool) -> Result<Infallible, ServerError> {
+    serve(node.clone(), async |_| recover(&node, keys).await).await
 }
 
 async fn recover(node: &Node, keys: bool) -> io::Result<EffectServer> {

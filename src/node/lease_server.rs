@@ -1,6 +1,6 @@
 //! The lease server: a [`LeaseStore`] behind a network, on a durable disk.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, convert::Infallible, io};
 
 use deposed_checkers::history::{
     self, Denied, F, Failure, Granted, Name, Nanos, Observation, RecoveredLease, Released, Renewed,
@@ -10,7 +10,7 @@ use deposed_checkers::history::{
 use super::{
     Node,
     frame::{Outcome, Reply, Request},
-    server::{Service, serve},
+    server::{ServerError, Service, serve},
 };
 use crate::{
     disk::{Batch, RESTORED, Restored, all_json, put_json, take_json},
@@ -25,9 +25,16 @@ pub(super) const LEASE: &str = "lease/";
 const RESTORATION: &str = "restoration";
 
 /// Runs the lease server of this node until it cannot go on.
-pub async fn run(node: Node, limits: StoreLimits, planted: Planted) {
+///
+/// # Errors
+/// Always, at its end: the disk may not be gone on from, or the listener broke.
+pub async fn run(
+    node: Node,
+    limits: StoreLimits,
+    planted: Planted,
+) -> Result<Infallible, ServerError> {
     let recover = async |first| recover(&node, &limits, planted, first).await;
-    serve(node.clone(), recover).await;
+    serve(node.clone(), recover).await
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing

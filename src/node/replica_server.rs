@@ -1,13 +1,13 @@
 //! A replica of the storage: a [`QuorumReplica`] behind a network, on a durable disk.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, convert::Infallible, io};
 
 use deposed_checkers::history::{Applied, F, Fenced, Name, Observation, Refused, Token};
 
 use super::{
     Node,
     frame::{Outcome, Reply, Request},
-    server::{Service, serve},
+    server::{ServerError, Service, serve},
     storage_server::{SHARD, came_back, own_records, refused},
 };
 use crate::{
@@ -18,11 +18,14 @@ use crate::{
 };
 
 /// Runs the replica of this node until it cannot go on.
-pub async fn run(node: Node, planted: Planted) {
+///
+/// # Errors
+/// Always, at its end: the disk may not be gone on from, or the listener broke.
+pub async fn run(node: Node, planted: Planted) -> Result<Infallible, ServerError> {
     serve(node.clone(), async |first| {
         recover(&node, planted, first).await
     })
-    .await;
+    .await
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing

@@ -2,7 +2,7 @@
 //! answer, and close a connection that speaks nonsense without harming the others;
 //! and what it does when its disk fails: start over from what is durable.
 
-use std::{cell::Cell, io, rc::Rc};
+use std::{cell::Cell, convert::Infallible, io, rc::Rc};
 
 use deposed_checkers::history::{Failure, Nanos};
 use tokio::sync::{Mutex, Notify};
@@ -36,45 +36,59 @@ pub trait Service {
     }
 }
 
+/// Why a server stopped, or did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// Nobody may go on from what is on the disk, and no further try will change that.
+    #[error("the server does not start: {0}")]
+    Disk(#[source] io::Error),
+    /// There is no listening.
+    #[error("the server cannot listen: {0}")]
+    Listen(#[source] io::Error),
+    /// The listener broke.
+    #[error("the server cannot accept connections any more: {0}")]
+    Accept(#[source] io::Error),
+}
+
 /// Serves until the listener breaks, or what `recover` finds on the disk is corrupted.
 ///
 /// `recover` makes a service of what is durable; it is told whether this is the first
 /// time that this node ever does. When the disk fails, all connections are closed and
 /// the service is recovered anew: nobody is answered from a memory that is ahead of
 /// its disk.
-pub async fn serve<S: Service + 'static>(node: Node, recover: impl AsyncFn(bool) -> io::Result<S>) {
-    let Some(mut service) = take_up(&node, &recover, node.boots() == 1).await else {
-        return;
-    };
-    let mut listener = match node.net().listen().await {
-        Ok(listener) => listener,
-        Err(error) => {
-            tracing::error!(target: "deposed", "cannot listen: {error}");
-            return;
-        }
-    };
-    while answer_all(&node, &mut *listener, service).await {
-        service = match take_up(&node, &recover, false).await {
-            Some(service) => service,
-            None => return,
-        };
+///
+/// # Errors
+/// Always: there is no other end.
+pub async fn serve<S: Service + 'static>(
+    node: Node,
+    recover: impl AsyncFn(bool) -> io::Result<S>,
+) -> Result<Infallible, ServerError> {
+    let first = node.boots() == 1;
+    let mut service = take_up(&node, &recover, first).await?;
+    let mut listener = node.net().listen().await.map_err(ServerError::Listen)?;
+    loop {
+        answer_all(&node, &mut *listener, service).await?;
+        service = take_up(&node, &recover, false).await?;
     }
 }
 
-/// A service on what is durable; `None` where nobody may go on from that.
+/// The server as the body of a node, whose end is told to nobody but the log.
+pub async fn until_it_stops(serving: impl Future<Output = Result<Infallible, ServerError>>) {
+    let Err(why) = serving.await;
+    tracing::error!(target: "deposed", "{why}");
+}
+
+/// A service on what is durable, as soon as the disk can be read.
 async fn take_up<S>(
     node: &Node,
     recover: &impl AsyncFn(bool) -> io::Result<S>,
     first: bool,
-) -> Option<S> {
+) -> Result<S, ServerError> {
     let (mut wait, longest) = RETRY;
     loop {
         match recover(first).await {
-            Ok(service) => return Some(service),
-            Err(error) if is_final(&error) => {
-                tracing::error!(target: "deposed", "does not start: {error}");
-                return None;
-            }
+            Ok(service) => return Ok(service),
+            Err(error) if is_final(&error) => return Err(ServerError::Disk(error)),
             Err(error) => tracing::warn!(target: "deposed", "cannot start yet: {error}"),
         }
         node.sleep(wait).await;
@@ -90,12 +104,12 @@ fn is_final(error: &io::Error) -> bool {
     )
 }
 
-/// Answers until the service fails (true) or the listener breaks (false).
+/// Answers until the service fails, or the listener breaks: that is the error.
 async fn answer_all(
     node: &Node,
     listener: &mut dyn Listener,
     service: impl Service + 'static,
-) -> bool {
+) -> Result<(), ServerError> {
     // Requests of all connections queue up here in the order of their arrival: a
     // request sees the state that the one before it has made durable.
     let service = Rc::new(Mutex::new(Some(service)));
@@ -103,16 +117,10 @@ async fn answer_all(
     loop {
         let accepted = tokio::select! {
             biased;
-            () = failed.wait() => return true,
+            () = failed.wait() => return Ok(()),
             accepted = listener.accept() => accepted,
         };
-        let connection = match accepted {
-            Ok(connection) => connection,
-            Err(error) => {
-                tracing::error!(target: "deposed", "cannot accept: {error}");
-                return false;
-            }
-        };
+        let connection = accepted.map_err(ServerError::Accept)?;
         let (peer, service, failed) = (node.clone(), service.clone(), failed.clone());
         node.spawn(async move {
             tokio::select! {

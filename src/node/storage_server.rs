@@ -1,6 +1,6 @@
 //! The storage server: a [`FencedStorage`] behind a network, on a durable disk.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, convert::Infallible, io};
 
 use deposed_checkers::history::{
     Applied, F, Failure, Fenced, Name, Nanos, Observation, Refused, StorageRecovered, Token,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     Node,
     frame::{Outcome, Reply, Request},
-    server::{Service, serve},
+    server::{ServerError, Service, serve},
 };
 use crate::{
     disk::{RESTORED, Records, all_json, commit_json},
@@ -23,11 +23,14 @@ use crate::{
 pub(super) const SHARD: &str = "shard/";
 
 /// Runs the storage server of this node until it cannot go on.
-pub async fn run(node: Node, planted: Planted) {
+///
+/// # Errors
+/// Always, at its end: the disk may not be gone on from, or the listener broke.
+pub async fn run(node: Node, planted: Planted) -> Result<Infallible, ServerError> {
     serve(node.clone(), async |first| {
         recover(&node, planted, first).await
     })
-    .await;
+    .await
 }
 
 /// Takes up what the disk holds, and records it. A first boot that finds nothing

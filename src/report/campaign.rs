@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     campaign::{Campaign, Plan, Run},
-    run::Header,
+    run::{Header, Outcome},
 };
 
 /// How many failures of a workload are printed in full.
@@ -84,15 +84,14 @@ fn told(
     if outcome.failed() && tally.failures() <= IN_FULL {
         let file = kept.as_ref().ok().and_then(Option::as_ref);
         let file = file.map(|path| path.display().to_string());
-        out.write_all(failure(run, file.as_deref()).as_bytes())?;
+        out.write_all(failure(outcome, file.as_deref()).as_bytes())?;
         out.write_all(b"\n")?;
     }
     kept.map(|_| ()).map_err(Halt::BadInput)
 }
 
-/// A failed run in full.
-fn failure(run: &Run<'_>, file: Option<&str>) -> String {
-    let outcome = &run.outcome;
+/// A failed run in full, and where its history is.
+pub fn failure(outcome: &Outcome, file: Option<&str>) -> String {
     let mut exhibits = Exhibits::of(&outcome.verdicts);
     outcome.history.iter().for_each(|event| exhibits.see(event));
     let failure = Failure {

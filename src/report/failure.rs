@@ -138,7 +138,11 @@ impl Exhibit {
         }
         if !reckoning.is_empty() {
             lines.push(String::new());
-            lines.extend(reckoning.iter().map(|line| format!("     {}", printable(line))));
+            lines.extend(
+                reckoning
+                    .iter()
+                    .map(|line| format!("     {}", printable(line))),
+            );
         }
         let sentence = printable(&sentence);
         format!("  {}: {sentence}\n\n{}\n", self.check, lines.join("\n"))
@@ -230,16 +234,20 @@ impl Failure<'_> {
             parts.push(others);
         }
         if let Some(file) = self.file {
-            let file = argument(file);
-            let replay = format!("  replay   deposed replay {file}\n");
-            let look = format!("  look     deposed show   {file}\n");
-            parts.push(if self.replayable {
-                replay + &look
-            } else {
-                look
-            });
+            parts.push(next(file, self.replayable));
         }
         parts.join("\n")
+    }
+}
+
+/// The next commands for a history.
+pub fn next(file: &str, replayable: bool) -> String {
+    let file = argument(file);
+    let replay = format!("  replay   deposed replay {file}\n");
+    let look = format!("  look     deposed show   {file}\n");
+    match replayable {
+        true => replay + &look,
+        false => look,
     }
 }
 

@@ -120,7 +120,7 @@ pub fn counted(count: u64, thing: &str) -> String {
 }
 
 /// A path as an argument of a shell command.
-pub(super) fn argument(path: &str) -> String {
+pub(crate) fn argument(path: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "/._-+,@%:".contains(c);
     match !path.is_empty() && path.chars().all(safe) {
         true => path.to_owned(),

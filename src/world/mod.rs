@@ -17,6 +17,7 @@ mod watch;
 use std::{
     cell::{Cell, RefCell},
     future::poll_fn,
+    ops::RangeInclusive,
     pin::pin,
     rc::Rc,
     sync::{
@@ -54,9 +55,13 @@ use watch::Watch;
 /// The length of one step. At 5 or 10 ms messages can arrive before they were sent.
 pub const TICK: Nanos = MS;
 
+/// The ports of a node, for the connections that it opens. One that nobody accepted keeps
+/// its port to the end of the run.
+pub const PORTS: RangeInclusive<u16> = 1024..=u16::MAX;
+
 /// Connections that may wait for a paused server; turmoil panics when its backlog
-/// overflows, and retries against a long pause fill a small one.
-const BACKLOG: usize = 4096;
+/// overflows. More than all the ports of all the clients that there may be.
+const BACKLOG: usize = 1 << 21;
 
 /// What a run brought forth.
 pub struct Recorded {
@@ -167,6 +172,7 @@ impl World {
             .min_message_latency(Duration::from_nanos(header.network.min_latency))
             .max_message_latency(Duration::from_nanos(header.network.max_latency))
             .tcp_capacity(BACKLOG)
+            .ephemeral_ports(PORTS)
             .enable_random_order();
         let mut sim = builder.build();
         let time = Arc::new(SimTime::default());

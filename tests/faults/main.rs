@@ -578,7 +578,6 @@ fn a_fault_that_finds_nobody_is_recorded_as_void() {
         b: Target::Store,
         length,
     };
-    let none = Fault::Partition { a: A, b: A, length };
     let lose = Fault::Lose {
         kind: "ping".into(),
         from: target,
@@ -590,7 +589,6 @@ fn a_fault_that_finds_nobody_is_recorded_as_void() {
     let sight = see(vec![
         (200, partition),
         (210, Fault::Pause { target, length }),
-        (220, none),
         (230, lose),
         (240, crash.clone()),
         (250, crash),
@@ -599,7 +597,6 @@ fn a_fault_that_finds_nobody_is_recorded_as_void() {
     let expected = [
         void(200, "partition", json!(["leader", "store"])),
         void(210, "pause", json!("leader")),
-        void(220, "partition", json!([A, A])),
         void(230, "lose", json!([target, B])),
         void(250, "crash", json!(A)),
     ];

@@ -8,7 +8,7 @@ use deposed::{
     node::{
         Node,
         frame::{Outcome, Reply, Request},
-        server::{Service, serve},
+        server::{Service, serve, until_it_stops},
     },
     run::run,
     system::{Setup, System},
@@ -59,7 +59,8 @@ impl System for Applied {
 
     fn storage(&self, node: Node, _: Setup) -> LocalFuture<'static, ()> {
         let applied = self.clone();
-        Box::pin(serve(node, async move |_| Ok(applied.clone())))
+        let serving = serve(node, async move |_| Ok(applied.clone()));
+        Box::pin(until_it_stops(serving))
     }
 
     fn client(&self, node: Node, setup: Setup) -> LocalFuture<'static, ()> {

@@ -3,6 +3,7 @@
 
 mod bad_frames;
 mod failover;
+mod refusal;
 
 use std::{
     path::Path,

@@ -1,5 +1,8 @@
 //! The command line as its user meets it: exit codes, sentences, files.
 
+mod header;
+mod replay;
+
 use std::{
     fs,
     io::{self, Write},
@@ -294,108 +297,6 @@ fn keep_keeps_passing_histories_and_a_different_run_is_never_overwritten() {
 }
 
 #[test]
-fn a_replay_names_the_first_event_that_differs() {
-    let dir = scratch("differs");
-    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
-    let file = dir.join("gc-pause-0.jsonl");
-    let kept = fs::read_to_string(&file).expect("it was kept");
-    let (code, out, err) = deposed(&dir, "replay DIR/gc-pause-0.jsonl");
-    assert_eq!((code, err.as_str()), (0, ""));
-    assert!(
-        out.starts_with("identical  DIR/gc-pause-0.jsonl  "),
-        "{out}"
-    );
-
-    let lines: Vec<&str> = kept.lines().collect();
-    let granted = lines
-        .iter()
-        .position(|line| line.contains("\"f\":\"granted\""));
-    let at = granted.expect("somebody leads");
-    let event = lines[at].replace("\"ttl\":", "\"ttl\":1");
-    let mut edited = lines.clone();
-    edited[at] = &event;
-    fs::write(&file, edited.join("\n") + "\n").expect("it can be written");
-    let (code, out, err) = deposed(&dir, "replay DIR/gc-pause-0.jsonl");
-    assert_eq!((code, err.as_str()), (1, ""));
-    let place = format!("differs  DIR/gc-pause-0.jsonl  at event {}\n", at - 1);
-    assert!(out.starts_with(&place), "{out}");
-    assert!(out.contains(&event) && out.contains(lines[at]), "{out}");
-
-    edited[at] = "{\"index\":";
-    fs::write(&file, edited.join("\n") + "\n").expect("it can be written");
-    refuses(
-        &dir,
-        "replay DIR/gc-pause-0.jsonl",
-        &format!("gc-pause-0.jsonl:{}: not JSON", at + 1),
-    );
-
-    fs::write(&file, lines[..5].join("\n") + "\n").expect("it can be written");
-    let (code, out, _) = deposed(&dir, "replay DIR/gc-pause-0.jsonl");
-    assert_eq!(code, 1);
-    assert!(
-        out.contains("at event 4\n  history  has ended\n  run  "),
-        "{out}"
-    );
-
-    fs::write(&file, &kept[..kept.len() - 9]).expect("it can be written");
-    refuses(&dir, "replay DIR/gc-pause-0.jsonl", "the last line is torn");
-}
-
-#[test]
-fn a_seed_is_replayed_twice_and_a_system_that_wavers_is_found_out() {
-    let dir = scratch("twice");
-    let (code, out, err) = deposed(&dir, "replay gc_pause 5");
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert!(out.starts_with("identical  gc-pause  seed 5  "), "{out}");
-    let (code, out, _) = deposed(&dir, "replay gc-pause 5 --system fickle");
-    assert_eq!(code, 1, "{out}");
-    assert!(
-        out.starts_with("differs  gc-pause  seed 5  system fickle  at event 0\n"),
-        "{out}"
-    );
-}
-
-#[test]
-fn a_replay_refuses_what_it_cannot_run() {
-    let dir = scratch("replay");
-    let put = |name: &str, text: &str| {
-        fs::write(dir.join(name), text).expect("it can be written");
-    };
-    put(
-        "bare.jsonl",
-        "{\"deposed\":1,\"workload\":\"made\",\"system\":\"made\",\"seed\":0}\n",
-    );
-    refuses(
-        &dir,
-        "replay DIR/bare.jsonl",
-        "this history can be checked, not replayed: its header has no 'cluster'",
-    );
-    put("newer.jsonl", "{\"deposed\":2,\"shape\":\"new\"}\n");
-    refuses(&dir, "replay DIR/newer.jsonl", "newer version of deposed");
-    put("empty.jsonl", "");
-    refuses(&dir, "replay DIR/empty.jsonl", "the file is empty");
-    refuses(
-        &dir,
-        "replay DIR/none.jsonl",
-        "DIR/none.jsonl: cannot be opened",
-    );
-    refuses(
-        &dir,
-        "replay gc-pause",
-        "takes a seed: `deposed replay gc-pause 0`",
-    );
-    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
-    let kept = fs::read_to_string(dir.join("gc-pause-0.jsonl")).expect("it was kept");
-    let foreign = kept.replacen("\"system\":\"deposed\"", "\"system\":\"theirs\"", 1);
-    put("foreign.jsonl", &foreign);
-    refuses(
-        &dir,
-        "replay DIR/foreign.jsonl",
-        "a run of the system 'theirs'",
-    );
-}
-
-#[test]
 fn bad_usage_is_one_sentence() {
     let dir = scratch("usage");
     fs::write(dir.join("file"), "").expect("it can be written");
@@ -614,23 +515,6 @@ fn a_stop_finishes_the_seeds_in_hand_and_begins_no_other() {
 }
 
 #[test]
-fn a_header_alone_is_run_and_judged() {
-    let dir = scratch("alone");
-    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
-    let kept = fs::read_to_string(dir.join("gc-pause-0.jsonl")).expect("it was kept");
-    let header = kept.lines().next().expect("a header");
-    fs::write(dir.join("h.jsonl"), format!("{header}\n")).expect("room");
-    let (code, out, err) = deposed(&dir, "replay DIR/h.jsonl");
-    assert_eq!((code, err.as_str()), (0, ""));
-    assert!(out.starts_with("ran  DIR/h.jsonl  "), "{out}");
-    refuses(
-        &dir,
-        "replay DIR/h.jsonl 7",
-        "holds its own seed: leave the 7 out",
-    );
-}
-
-#[test]
 fn what_the_parser_refuses_is_one_sentence() {
     let dir = scratch("sentence");
     for command in [
@@ -653,65 +537,4 @@ fn more_jobs_than_threads_can_be_started_are_not_started() {
     let dir = scratch("crowd");
     let command = format!("run gc-pause --seeds 2 --jobs {} --out DIR", u64::MAX);
     assert_eq!(deposed(&dir, &command).0, 0);
-}
-
-#[test]
-fn a_schedule_that_cannot_be_injected_is_one_sentence_that_names_the_entry() {
-    let dir = scratch("schedule");
-    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
-    let kept = fs::read_to_string(dir.join("gc-pause-0.jsonl")).expect("it was kept");
-    let header = kept.lines().next().expect("a header");
-    assert!(header.contains("\"schedule\":[]"), "{header}");
-    let edited = |entry: &str| {
-        let right = r#"{"when":{"at":5000000},"fault":"pause","target":"store","for":1000000}"#;
-        let header = header.replace(
-            "\"schedule\":[]",
-            &format!("\"schedule\":[{right},{entry}]"),
-        );
-        fs::write(dir.join("h.jsonl"), header + "\n").expect("room");
-    };
-    edited(
-        r#"{"when":{"next":{"f":"renew","type":"ok","after":9}},"fault":"suspend","target":"leader","for":7}"#,
-    );
-    let (code, out, err) = deposed(&dir, "replay DIR/h.jsonl");
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    for (entry, says) in [
-        (
-            r#"{"when":{"at":5},"fault":"gc-puase","target":"store","for":1}"#,
-            "(gc-puase) cannot be injected: no fault is called 'gc-puase'; did you mean 'gc-pause'? (known: partition, ",
-        ),
-        (
-            r#"{"when":{"att":5},"fault":"pause","target":"store","for":1}"#,
-            "(pause) cannot be injected: no trigger is called 'att'; did you mean 'at'? (known: at, on, next)",
-        ),
-        (
-            r#"{"when":{"at":5},"fault":"pause","target":"stroe","for":1}"#,
-            "(pause) cannot be injected: its 'target': no target is called 'stroe'; did you mean 'store'? (known: leader, ",
-        ),
-        (
-            r#"{"when":{"at":-5},"fault":"pause","target":"store","for":1}"#,
-            "(pause) cannot be injected: its 'at' is -5, and must be a whole number, 0 or more",
-        ),
-        (
-            r#"{"when":{"at":5},"fault":"pause","target":"store","for":-1}"#,
-            "(pause) cannot be injected: its 'for' is -1, and must be a whole number, 0 or more",
-        ),
-        (
-            r#"{"when":{"at":5},"fault":"step","target":"store","by":"much"}"#,
-            "(step) cannot be injected: its 'by' is \"much\", and must be a whole number",
-        ),
-        (
-            r#"{"when":{"at":5},"fault":"pause","target":{"client":3},"for":1}"#,
-            "(pause) cannot be injected: client 3 is its target, and the last of 3 is 2",
-        ),
-        (
-            r#"{"when":{"at":5},"fault":"starve","target":"store","one_in":1,"for":1}"#,
-            "(starve) cannot be injected: its 'one_in' must be 2 or more",
-        ),
-        ("7", "(no fault) cannot be injected: it is no object"),
-    ] {
-        edited(entry);
-        let sentence = format!("DIR/h.jsonl: entry 1 of the header's schedule {says}");
-        refuses(&dir, "replay DIR/h.jsonl", &sentence);
-    }
 }
