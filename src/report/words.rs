@@ -1,7 +1,8 @@
 //! Events in words: an operation, its outcome, what a node saw, a fault, a time.
 
 use deposed_checkers::history::{
-    Answer, Body, Event, Failure, Kind, Name, Nanos, Observation, Op, STALE_TOKEN, Token,
+    Answer, Body, Event, Failure, Kind, Name, Nanos, Observation, Op, RatePpb, STALE_TOKEN,
+    TRUE_RATE, Token,
 };
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ pub fn time(nanos: Nanos) -> String {
 }
 
 /// A duration in the largest unit that keeps it short: `900ms`, `1.05s`.
-fn span(nanos: Nanos) -> String {
+pub(super) fn span(nanos: Nanos) -> String {
     let (unit, name) = match nanos {
         0 => return "0s".to_owned(),
         1_000_000_000.. => (1_000_000_000, "s"),
@@ -28,6 +29,20 @@ fn span(nanos: Nanos) -> String {
     match decimals.trim_end_matches('0') {
         "" => format!("{}{name}", nanos / unit),
         decimals => format!("{}.{decimals}{name}", nanos / unit),
+    }
+}
+
+/// A clock's rate beside true time: `+25 %`, `-0.05 %`.
+pub(super) fn rate(ppb: RatePpb) -> String {
+    let (sign, off) = match ppb >= TRUE_RATE {
+        true => ('+', ppb - TRUE_RATE),
+        false => ('-', TRUE_RATE - ppb),
+    };
+    let percent = TRUE_RATE / 100;
+    let decimals = format!("{:07}", off % percent);
+    match decimals.trim_end_matches('0') {
+        "" => format!("{sign}{} %", off / percent),
+        decimals => format!("{sign}{}.{decimals} %", off / percent),
     }
 }
 
@@ -254,7 +269,7 @@ pub fn fault(name: &str, value: &Value) -> String {
 }
 
 /// The nodes that a fault's field names: one, or a list.
-pub(super) fn nodes(value: &Value) -> Vec<&str> {
+pub(crate) fn nodes(value: &Value) -> Vec<&str> {
     match value {
         Value::String(node) => vec![node],
         Value::Array(nodes) => nodes.iter().filter_map(Value::as_str).collect(),
