@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod failure;
 pub mod html;
 pub mod hunt;
+pub mod index;
 pub mod lanes;
 pub mod shelf;
 pub mod tally;

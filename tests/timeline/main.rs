@@ -2,6 +2,7 @@
 //! `deposed show`, which makes them.
 
 mod chart;
+mod index;
 mod lanes;
 mod page;
 mod show;
