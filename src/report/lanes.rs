@@ -239,14 +239,16 @@ impl Drawing<'_> {
         self.used
             .extend(cells.iter().flatten().map(|cell| cell.sign));
         let mut text = String::new();
-        for cell in cells {
-            let (glyph, style) = cell.map_or((' ', Style::new()), |cell| (cell.glyph, cell.style));
-            match self.screen.colour {
-                Colour::Always if glyph != ' ' => {
+        let style = |cell: &Option<Cell>| cell.map(|cell| cell.style);
+        for alike in cells.chunk_by(|a, b| style(a) == style(b)) {
+            let glyphs = alike.iter().map(|cell| cell.map_or(' ', |cell| cell.glyph));
+            let glyphs: String = glyphs.collect();
+            match (self.screen.colour, style(&alike[0])) {
+                (Colour::Always, Some(style)) => {
                     // Writing to a string cannot fail.
-                    let _ = write!(text, "{style}{glyph}{style:#}");
+                    let _ = write!(text, "{style}{glyphs}{style:#}");
                 }
-                _ => text.push(glyph),
+                _ => text += &glyphs,
             }
         }
         self.line(&name, text.trim_end());

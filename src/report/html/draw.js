@@ -45,7 +45,7 @@ function hatch(what) {
 // Neighbouring terms are far apart on the wheel.
 function termColour(token) {
   const hue = token === "" ? 210 : (Number(BigInt(token) % 360n) * 137.5) % 360;
-  return palette.dark ? `hsl(${hue} 55% 38%)` : `hsl(${hue} 65% 80%)`;
+  return palette.dark ? `hsl(${hue} 55% 25%)` : `hsl(${hue} 65% 80%)`;
 }
 
 function xOf(time) {
@@ -136,6 +136,7 @@ function drawSpans(lane, track) {
 
 // The longer text if it fits, or else the shorter.
 function inside(long, short, left, width, top, height, hatched) {
+  if (width < 10) return;
   for (const text of [long, short]) {
     const wide = ink.measureText(text).width;
     if (text === "" || wide + 6 > width) continue;
@@ -147,69 +148,63 @@ function inside(long, short, left, width, top, height, hatched) {
   }
 }
 
+// How each kind of event is drawn: its colour, whether it is filled, its outline.
+const GLYPHS = {
+  nemesis: ["fault", true, (pen, x, y) => { pen.moveTo(x - 3, y - 5); pen.lineTo(x + 3, y - 5); pen.lineTo(x, y + 5); pen.closePath(); }],
+  observed: ["faint", false, (pen, x, y) => { pen.moveTo(x, y - 4); pen.lineTo(x + 3, y); pen.lineTo(x, y + 4); pen.lineTo(x - 3, y); pen.closePath(); }],
+  invoke: ["faint", false, (pen, x, y) => { pen.moveTo(x, y - 5); pen.lineTo(x, y + 5); }],
+  ok: ["good", true, (pen, x, y) => { pen.moveTo(x + 3, y); pen.arc(x, y, 3, 0, 7); }],
+  unknown: ["open", false, (pen, x, y) => { pen.moveTo(x - 2, y - 3); pen.lineTo(x + 1, y - 5); pen.lineTo(x + 2, y - 2); pen.lineTo(x, y); pen.lineTo(x, y + 2); pen.moveTo(x, y + 4); pen.lineTo(x, y + 5); }],
+  fail: ["bad", false, (pen, x, y) => { pen.moveTo(x - 3, y - 3); pen.lineTo(x + 3, y + 3); pen.moveTo(x + 3, y - 3); pen.lineTo(x - 3, y + 3); }],
+};
+const GRAVITY = Object.keys(GLYPHS);
+
+// What a node observed is told apart from a call whose outcome nobody knows.
+function glyphOf(chart, lane, at) {
+  if (lane.role === "nemesis") return "nemesis";
+  if (chart.kind[at] === 3) return chart.mate[at] < 0 ? "observed" : "unknown";
+  return TYPES[chart.kind[at]];
+}
+
+// One outline for all events of a kind. Where they are closer than can be told apart, the
+// graver stands for its neighbours.
 function drawEvents(chart, lane, track) {
-  const middle = lane.y + track.top + track.height / 2;
-  const { points } = track;
+  const middle = lane.y + track.top + track.height / 2, { points } = track;
+  const glyphs = {}, calls = {};
+  const pen = (pens, kind) => pens[kind] || (pens[kind] = new Path2D());
   // A call that began before the view may last into it.
-  const first = Math.max(firstAt(chart, points, view.from) - 8, 0);
+  const first = Math.max(firstAt(chart, points, view.from) - 64, 0);
   let drawn = -1, rank = -1;
   for (let i = first; i < points.length; i++) {
     const at = points[i];
     if (chart.time[at] > view.to) break;
     if (!isShown(chart, at)) continue;
-    const x = xOf(chart.time[at]), pixel = Math.round(x), grave = chart.kind[at] === 2 ? 2 : isUnknown(chart, at) ? 1 : 0;
-    const end = chart.kind[at] === 0 ? chart.mate[at] : -1;
-    if (end >= 0 && isShown(chart, end)) drawCall(chart, x, xOf(chart.time[end]), chart.kind[end], middle);
-    if (pixel === drawn && grave <= rank) continue;
-    drawn = pixel;
+    const x = xOf(chart.time[at]), end = chart.kind[at] === 0 ? chart.mate[at] : -1;
+    if (end >= 0 && isShown(chart, end)) {
+      const until = Math.min(xOf(chart.time[end]), view.width + 9), line = pen(calls, glyphOf(chart, lane, end));
+      if (until - x >= 3 && until > GUTTER) { line.moveTo(Math.max(x, GUTTER - 9), middle); line.lineTo(until, middle); }
+    }
+    const spot = Math.round(x / 3), glyph = glyphOf(chart, lane, at), grave = GRAVITY.indexOf(glyph);
+    if (x < GUTTER - 9 || (spot === drawn && grave <= rank)) continue;
+    drawn = spot;
     rank = grave;
-    drawPoint(chart, lane, at, x, middle);
+    GLYPHS[glyph][2](pen(glyphs, glyph), x, middle);
+  }
+  for (const kind of Object.keys(calls)) {
+    ink.strokeStyle = palette[GLYPHS[kind][0]];
+    ink.setLineDash(kind === "unknown" ? [3, 3] : kind === "fail" ? [8, 2] : []);
+    ink.stroke(calls[kind]);
+  }
+  ink.setLineDash([]);
+  for (const kind of GRAVITY) {
+    if (!glyphs[kind]) continue;
+    const [colour, filled] = GLYPHS[kind];
+    ink.strokeStyle = ink.fillStyle = palette[colour];
+    if (filled) ink.fill(glyphs[kind]); else ink.stroke(glyphs[kind]);
   }
   // Never below anything else.
   for (const at of chart.evidence) {
     if (chart.lane[at] === lane.place) ring(chart, at, middle);
-  }
-}
-
-// What a node observed is told apart from a call whose outcome nobody knows.
-function isUnknown(chart, at) {
-  return chart.kind[at] === 3 && chart.mate[at] >= 0;
-}
-
-function kindColour(kind) {
-  return [palette.faint, palette.good, palette.bad, palette.open][kind];
-}
-
-function drawCall(chart, left, right, kind, middle) {
-  if (right - left < 3) return;
-  ink.strokeStyle = kindColour(kind);
-  ink.setLineDash(kind === 3 ? [3, 3] : kind === 2 ? [8, 2] : []);
-  ink.beginPath();
-  ink.moveTo(left, middle);
-  ink.lineTo(right, middle);
-  ink.stroke();
-  ink.setLineDash([]);
-}
-
-function drawPoint(chart, lane, at, x, middle) {
-  const kind = chart.kind[at];
-  ink.strokeStyle = ink.fillStyle = lane.role === "nemesis" ? palette.fault :
-    kind === 3 && !isUnknown(chart, at) ? palette.faint : kindColour(kind);
-  ink.beginPath();
-  if (lane.role === "nemesis") {
-    ink.moveTo(x - 3, middle - 5); ink.lineTo(x + 3, middle - 5); ink.lineTo(x, middle + 5); ink.closePath(); ink.fill();
-  } else if (kind === 0) {
-    ink.moveTo(x, middle - 5); ink.lineTo(x, middle + 5); ink.stroke();
-  } else if (kind === 1) {
-    ink.arc(x, middle, 3, 0, 7); ink.fill();
-  } else if (kind === 2) {
-    ink.moveTo(x - 3, middle - 3); ink.lineTo(x + 3, middle + 3);
-    ink.moveTo(x + 3, middle - 3); ink.lineTo(x - 3, middle + 3); ink.stroke();
-  } else if (isUnknown(chart, at)) {
-    ink.font = "bold 13px system-ui, sans-serif";
-    ink.fillText("?", x - 3, middle + 0.5);
-  } else {
-    ink.moveTo(x, middle - 4); ink.lineTo(x + 3, middle); ink.lineTo(x, middle + 4); ink.lineTo(x - 3, middle); ink.closePath(); ink.stroke();
   }
 }
 
