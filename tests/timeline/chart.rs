@@ -88,9 +88,11 @@ fn of_several_cuts_of_one_kind_the_one_that_is_due_first_is_healed_first() {
     let lines = [
         r#"0 nemesis isolate {"node":"a","for":90000000}"#,
         r#"10000000 nemesis isolate {"node":"b","for":20000000}"#,
+        r#"11000000 nemesis isolate {"node":"c","for":49000000}"#,
         r#"12000000 nemesis partition-oneway {"from":["a"],"to":["store"],"for":1000000000}"#,
-        r#"30000000 nemesis heal {"fault":"isolate","nodes":["a","b","store"]}"#,
-        r#"90000000 nemesis heal {"fault":"isolate","nodes":["a","b","store"]}"#,
+        r#"30000000 nemesis heal {"fault":"isolate","nodes":["a","b","c","store"]}"#,
+        r#"60000000 nemesis heal {"fault":"isolate","nodes":["a","b","c","store"]}"#,
+        r#"90000000 nemesis heal {"fault":"isolate","nodes":["a","b","c","store"]}"#,
         r#"95000000 nemesis hold {"nodes":["a","store"],"for":5000000}"#,
         r#"99000000 nemesis heal {"fault":"hold","nodes":["a","store"]}"#,
     ];
@@ -99,6 +101,7 @@ fn of_several_cuts_of_one_kind_the_one_that_is_due_first_is_healed_first() {
         "a 12..99 cut off",
         "a 95..99 slow or lossy links",
         "b 10..30 cut off",
+        "c 11..60 cut off",
         "store 12..99 cut off",
         "store 95..99 slow or lossy links",
     ];

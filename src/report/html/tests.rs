@@ -37,7 +37,6 @@ fn long(renewals: u64) -> (Header, Vec<Event>) {
 fn page_within(limit: usize) -> (String, Value) {
     let (header, events) = long(2000);
     let verdicts = judge(&header, &events);
-    assert_eq!(verdicts.violated().count(), 1, "{verdicts:?}");
     let mut page = Page::new(&header, "long", Selection::default());
     events.iter().for_each(|event| page.see(event));
     let page = page.within(verdicts, limit).expect("no slip");
@@ -68,17 +67,15 @@ fn what_does_not_fit_is_thinned_and_told_and_never_what_shows_the_violation() {
         let told = format!("; {} of them are left out", 4019 - points);
         assert!(page.contains(&told), "{limit}: {told}");
         let lines: Vec<&str> = chart["json"].as_str().expect("lines").split('\n').collect();
-        let violated = chart["checks"].as_array().expect("checks").iter();
-        let violated = violated.filter(|check| check["verdict"] == "violated");
-        for check in violated {
-            let evidence = check["evidence"].as_array().expect("evidence");
-            assert!(evidence.contains(&check["culprit"]), "{check}");
-            let culprit = check["culprit"].as_u64().expect("it is in the page") as usize;
-            assert!(
-                lines[culprit].contains(r#""index":13"#),
-                "{}",
-                lines[culprit]
-            );
+        let (header, events) = long(0);
+        let verdicts = judge(&header, &events);
+        for (check, evidence) in verdicts.violated() {
+            let mut packed = chart["checks"].as_array().expect("checks").iter();
+            let packed = packed.find(|packed| packed["check"] == check.name());
+            let place = packed.and_then(|packed| packed["culprit"].as_u64());
+            let line = lines[place.expect("it is in the page") as usize];
+            let culprit = format!(r#"{{"index":{},"#, evidence.culprit);
+            assert!(line.starts_with(&culprit), "{check}: {line}");
         }
     }
 }
