@@ -3,6 +3,9 @@
 use std::{num::NonZero, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use deposed_checkers::history::{Name, Nanos};
+
+use crate::timeline::selection::instant;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -48,10 +51,19 @@ used twice, nobody who leads) or latent (a rule broken that keeps harm away). \
 Exit code 0: all convicted; 1: one escaped; 2: bad usage; 3: nobody read to the end; \
 130: interrupted.")]
     Flaws(FlawsArgs),
-    /// Show a recorded history, one event a line
+    /// Show a recorded history: one event a line, as lanes over time, or in a browser
+    #[command(after_help = "\
+Exit code 0: shown, whatever it shows; 2: bad usage or bad input. A file that exists is \
+never overwritten.")]
     Show(ShowArgs),
     /// List workloads, systems, flaws and checks
     List,
+    /// Print what a shell needs to complete commands and options
+    #[command(after_help = "\
+  bash  deposed completions bash > ~/.local/share/bash-completion/completions/deposed
+  zsh   deposed completions zsh > DIR/_deposed, where DIR is one of $fpath
+  fish  deposed completions fish > ~/.config/fish/completions/deposed.fish")]
+    Completions(CompletionsArgs),
 }
 
 #[derive(Args)]
@@ -165,10 +177,34 @@ pub(super) struct CheckArgs {
 }
 
 #[derive(Args)]
+pub(super) struct CompletionsArgs {
+    /// Which shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
 pub(super) struct ShowArgs {
     /// A history, plain or gzipped; - is standard input
     #[arg(value_name = "HISTORY")]
     pub(super) history: PathBuf,
+    /// Only from this time on: 1.2s, 850ms, or nanoseconds
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(super) from: Option<Nanos>,
+    /// Only up to this time
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(super) to: Option<Nanos>,
+    /// Only these processes
+    #[arg(long, value_name = "PROCESS", value_delimiter = ',')]
+    pub(super) process: Vec<Name>,
+    /// Only these kinds of events: write, granted, ok, fail, nemesis ...
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(super) kind: Vec<Name>,
+    /// Draw lanes for each process over time, instead of one event a line
+    #[arg(long, conflicts_with = "html")]
+    pub(super) timeline: bool,
+    /// Write a page for a browser to this new file; - is standard output
+    #[arg(long, value_name = "OUT")]
+    pub(super) html: Option<PathBuf>,
 }
 
 fn at_least_one(text: &str) -> Result<NonZero<u64>, String> {

@@ -28,6 +28,7 @@ use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 use crate::{
     report::{
         Halt,
+        lanes::Screen,
         text::{Colour, printable},
     },
     system::System,
@@ -76,7 +77,7 @@ impl Exit {
 struct Console<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
-    colour: Colour,
+    screen: Screen,
     /// Whether a progress bar is welcome on the process's standard error.
     progress: bool,
     stop: &'a AtomicBool,
@@ -104,7 +105,7 @@ pub fn main(suite: Suite) -> ExitCode {
     let mut console = Console {
         out: &mut stdout.lock(),
         err: &mut io::stderr(),
-        colour,
+        screen: screen_of(&stdout, colour),
         progress: io::stderr().is_terminal() && std::env::var_os("RUST_LOG").is_none(),
         stop: &INTERRUPTED,
     };
@@ -131,7 +132,7 @@ pub fn run(
     let mut console = Console {
         out,
         err,
-        colour: Colour::Never,
+        screen: Screen::PLAIN,
         progress: false,
         stop: &AtomicBool::new(false),
     };
@@ -140,6 +141,22 @@ pub fn run(
         Err(exit) => exit,
     };
     exit as u8
+}
+
+/// A terminal has a width, and perhaps more than ASCII.
+fn screen_of(stdout: &io::Stdout, colour: Colour) -> Screen {
+    if !stdout.is_terminal() {
+        return Screen {
+            colour,
+            ..Screen::PLAIN
+        };
+    }
+    let size = console::Term::stdout().size_checked();
+    Screen {
+        width: size.map_or(Screen::PLAIN.width, |(_, columns)| usize::from(columns)),
+        unicode: supports_unicode::on(supports_unicode::Stream::Stdout),
+        colour,
+    }
 }
 
 fn stop_at_ctrl_c(console: &mut Console<'_>) {
@@ -162,7 +179,7 @@ fn parse(
     let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map(|arguments| arguments.command).map_err(|error| {
         let rendered = error.render();
-        let text = match console.colour {
+        let text = match console.screen.colour {
             Colour::Never => rendered.to_string(),
             Colour::Always => rendered.ansi().to_string(),
         };
@@ -211,6 +228,7 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),
         Command::List => (Exit::Valid, list::list(suite, console)),
+        Command::Completions(args) => (Exit::Valid, completions(args.shell, console)),
     };
     let done = done.and_then(|exit| {
         console.out.flush()?;
@@ -225,6 +243,16 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
             Exit::BadInput
         }
     }
+}
+
+fn completions(shell: clap_complete::Shell, console: &mut Console<'_>) -> Result<Exit, Halt> {
+    let mut command = Arguments::command();
+    let name = command.get_name().to_owned();
+    // Into memory: it would panic over a closed pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    console.out.write_all(&script)?;
+    Ok(Exit::Valid)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::{
     parallel::all_cores,
     report::{
         Halt,
-        campaign::tell,
+        campaign::{Pages, leave_index, tell},
         shelf::Shelf,
         tally::{Standing, Tally},
     },
@@ -49,9 +49,10 @@ pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> R
         bar: &bar,
         out: console.out,
     };
-    let tallies = tell(&campaign, &plan, &shelf, &mut above);
+    let tallies = tell(&campaign, &plan, &shelf, Pages::OfFailures, &mut above);
     bar.finish_and_clear();
     let tallies = tallies?;
+    leave_index(&campaign, &plan, &tallies, &shelf)?;
     let mut exit = tallies.iter().map(exit_of).fold(Exit::Valid, Exit::and);
     let ran: u64 = tallies.iter().map(Tally::seeds).sum();
     let planned = total(&plan);

@@ -1,26 +1,66 @@
-//! `deposed show`: a history as a timeline.
+//! `deposed show`: a history, one event a line, as lanes over time, or as a page.
 
-use std::io::{BufWriter, Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
 
-use deposed_checkers::reader;
+use deposed_checkers::{
+    history::{Event, Header, Name},
+    judge::Judge,
+    reader::{self, ReadError},
+    verdict::Verdicts,
+};
 
 use super::{Console, Exit, arguments::ShowArgs};
-use crate::report::{
-    Halt,
-    text::{Timeline, printable},
+use crate::{
+    report::{
+        Halt, html,
+        lanes::lanes,
+        shelf,
+        text::{Timeline, printable},
+    },
+    timeline::{Drawing, name_of, selection::Selection},
 };
 
 pub(super) fn show(args: &ShowArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
-    let bad = |error: reader::ReadError| Halt::BadInput(error.to_string());
-    let (_, events) = reader::open(&args.history).map_err(bad)?;
-    let mut timeline = Timeline::new(console.colour);
+    let selection = Selection {
+        from: args.from,
+        to: args.to,
+        processes: args.process.clone(),
+        kinds: args.kind.clone(),
+    };
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && to < from
+    {
+        let sentence = "--to is before --from: there is nothing between them; swap the two";
+        return Err(Halt::BadInput(sentence.to_owned()));
+    }
+    match &args.html {
+        Some(out) => page(&args.history, out, selection, console)?,
+        None if args.timeline => timeline(&args.history, &selection, console)?,
+        None => list(&args.history, &selection, console)?,
+    }
+    Ok(Exit::Valid)
+}
+
+fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Result<(), Halt> {
+    let (header, events) = reader::open(history).map_err(bad)?;
+    let mut timeline = Timeline::new(console.screen.colour);
+    let mut met = Met::default();
     let mut out = BufWriter::new(&mut *console.out);
     let mut empty = true;
     for event in events {
         match event {
             Ok(event) => {
                 empty = false;
-                writeln!(out, "{}", timeline.line(&event))?;
+                met.see(&event);
+                // Asked for every event: an answer is told with what it answers.
+                let line = timeline.line(&event);
+                if selection.takes(&event) {
+                    writeln!(out, "{line}")?;
+                }
             }
             Err(error) => {
                 // What was read before the damage is shown first.
@@ -30,9 +70,115 @@ pub(super) fn show(args: &ShowArgs, console: &mut Console<'_>) -> Result<Exit, H
         }
     }
     if empty {
-        let file = printable(&args.history.display().to_string());
+        let file = printable(&history.display().to_string());
         writeln!(out, "{file} holds no events, only a header")?;
     }
     out.flush()?;
-    Ok(Exit::Valid)
+    // Nodes that the header names are there, whether they said anything or not.
+    let silent = Drawing::new(&header).finish(Verdicts(Vec::new()));
+    met.processes.extend(silent.lane_names());
+    let (processes, names) = (Vec::from_iter(met.processes), Vec::from_iter(met.names));
+    no_slip(history, selection, &processes, &names)
+}
+
+/// Which processes and `f`s a history has.
+#[derive(Default)]
+struct Met {
+    processes: BTreeSet<Name>,
+    names: BTreeSet<Name>,
+}
+
+impl Met {
+    fn see(&mut self, event: &Event) {
+        if !self.processes.contains(&event.process) {
+            self.processes.insert(event.process.clone());
+        }
+        let name = name_of(&event.body);
+        if !self.names.contains(name) {
+            self.names.insert(name.into());
+        }
+    }
+}
+
+fn timeline(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Result<(), Halt> {
+    let (header, events) = reader::open(history).map_err(bad)?;
+    let mut drawing = Drawing::new(&header);
+    let verdicts = judged(&header, events, |event| drawing.see(event))?;
+    let chart = drawing.finish(verdicts);
+    no_slip(history, selection, &chart.lane_names(), &chart.names)?;
+    let title = html::title(&header, &history.display().to_string());
+    let text = lanes(&chart, selection, &title, &console.screen);
+    console.out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn page(
+    history: &Path,
+    out: &Path,
+    selection: Selection,
+    console: &mut Console<'_>,
+) -> Result<(), Halt> {
+    let to_standard_output = out.as_os_str() == "-";
+    // Before a long history is read for nothing.
+    if !to_standard_output && out.symlink_metadata().is_ok() {
+        return Err(taken(out));
+    }
+    let (header, events) = reader::open(history).map_err(bad)?;
+    let mut page = html::Page::new(&header, &history.display().to_string(), selection);
+    let verdicts = judged(&header, events, |event| page.see(event))?;
+    let page = page
+        .finish(verdicts)
+        .map_err(|slip| slipped(history, &slip))?;
+    if to_standard_output {
+        console.out.write_all(page.as_bytes())?;
+        return Ok(());
+    }
+    let written = shelf::whole(out, false, |file| file.write_all(page.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => taken(out),
+        _ => Halt::BadInput(format!(
+            "the page '{}' cannot be written: {error}; name another file with --html",
+            out.display()
+        )),
+    })
+}
+
+/// Shows each event to the judge and to whoever else looks.
+fn judged(
+    header: &Header,
+    events: impl Iterator<Item = Result<Event, ReadError>>,
+    mut look: impl FnMut(&Event),
+) -> Result<Verdicts, Halt> {
+    let mut judge = Judge::new(header);
+    for event in events {
+        let event = event.map_err(bad)?;
+        judge.see(&event);
+        look(&event);
+    }
+    Ok(judge.finish())
+}
+
+fn bad(error: ReadError) -> Halt {
+    Halt::BadInput(error.to_string())
+}
+
+fn taken(out: &Path) -> Halt {
+    Halt::BadInput(format!(
+        "'{}' exists and is not overwritten: name a new file with --html",
+        out.display()
+    ))
+}
+
+fn no_slip(
+    history: &Path,
+    selection: &Selection,
+    processes: &[Name],
+    names: &[Name],
+) -> Result<(), Halt> {
+    let slip = selection.slip(processes, names);
+    slip.map_or(Ok(()), |slip| Err(slipped(history, &slip)))
+}
+
+fn slipped(history: &Path, slip: &str) -> Halt {
+    Halt::BadInput(format!("{}: {slip}", history.display()))
 }

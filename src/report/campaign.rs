@@ -4,21 +4,34 @@
 use std::{
     io::{self, Write},
     ops::ControlFlow,
+    path::{Path, PathBuf},
 };
 
 use super::{
     Halt,
     failure::{Exhibits, Failure},
+    html::Page,
+    index::{self, Kept, Key},
     shelf::Shelf,
     tally::{Tally, unclaimed},
 };
 use crate::{
     campaign::{Campaign, Plan, Run},
     run::{Header, Outcome},
+    timeline::selection::Selection,
 };
 
 /// How many failures of a workload are printed in full.
 const IN_FULL: usize = 3;
+
+/// Whether the failures that are told in full get a page beside their histories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Histories alone.
+    None,
+    /// Their timelines, too.
+    OfFailures,
+}
 
 /// Runs a plan, tells what happens, and keeps the histories that are worth it. After
 /// a stop the workloads that were not reached are left out.
@@ -29,6 +42,7 @@ pub fn tell<'w>(
     campaign: &Campaign<'_>,
     plan: &Plan<'w>,
     shelf: &Shelf,
+    pages: Pages,
     out: &mut dyn Write,
 ) -> Result<Vec<Tally<'w>>, Halt> {
     let width = plan
@@ -50,7 +64,7 @@ pub fn tell<'w>(
                 return Ok(());
             };
             tally.add(&run);
-            told(&run, tally, campaign.keep, shelf, out)
+            told(&run, tally, campaign.keep, shelf, pages, out)
         })();
         match halted {
             Ok(()) => ControlFlow::Continue(()),
@@ -72,22 +86,84 @@ pub fn tell<'w>(
 
 fn told(
     run: &Run<'_>,
-    tally: &Tally<'_>,
+    tally: &mut Tally<'_>,
     keep: bool,
     shelf: &Shelf,
+    pages: Pages,
     out: &mut dyn Write,
 ) -> Result<(), Halt> {
     let outcome = &run.outcome;
     let kept = (keep || run.is_worth_a_look())
         .then(|| shelf.keep(&outcome.header, &outcome.history))
         .transpose();
-    if outcome.failed() && tally.failures() <= IN_FULL {
+    let in_full = outcome.failed() && tally.failures() <= IN_FULL;
+    if in_full {
         let file = kept.as_ref().ok().and_then(Option::as_ref);
         let file = file.map(|path| path.display().to_string());
         out.write_all(failure(outcome, file.as_deref()).as_bytes())?;
         out.write_all(b"\n")?;
     }
-    kept.map(|_| ()).map_err(Halt::BadInput)
+    let Some(file) = kept.map_err(Halt::BadInput)? else {
+        return Ok(());
+    };
+    let page = match in_full && pages == Pages::OfFailures {
+        true => page(run, &file, shelf)?,
+        false => None,
+    };
+    let name = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    tally.keep(Kept {
+        seed: run.seed,
+        file: name(&file),
+        page: page.as_deref().map(name),
+        failed: outcome.failed(),
+    });
+    Ok(())
+}
+
+/// The timeline of a run, beside its history.
+fn page(run: &Run<'_>, file: &Path, shelf: &Shelf) -> Result<Option<PathBuf>, Halt> {
+    let outcome = &run.outcome;
+    // As whoever reads the file again reads it.
+    let header = serde_json::to_value(&outcome.header).and_then(serde_json::from_value);
+    let header = header.map_err(|error| Halt::BadInput(error.to_string()))?;
+    let name = file.display().to_string();
+    let mut page = Page::new(&header, &name, Selection::default());
+    outcome.history.iter().for_each(|event| page.see(event));
+    let page = page.finish(outcome.verdicts.clone());
+    let page = page.map_err(Halt::BadInput)?;
+    shelf.keep_page(file, &page).map_err(Halt::BadInput)
+}
+
+/// The index of a run's directory: a row a workload.
+///
+/// # Errors
+/// It cannot be written.
+pub fn leave_index(
+    campaign: &Campaign<'_>,
+    plan: &Plan<'_>,
+    tallies: &[Tally<'_>],
+    shelf: &Shelf,
+) -> Result<(), Halt> {
+    let rows = tallies.iter().filter_map(|tally| {
+        let (_, seeds) = plan
+            .iter()
+            .find(|(workload, _)| std::ptr::eq(*workload, tally.workload()))?;
+        let key = Key {
+            workload: tally.workload().name.to_owned(),
+            system: campaign.system.name().to_owned(),
+            flaw: campaign.flaw.map(|flaw| flaw.name().to_owned()),
+            first: *seeds.start(),
+            last: seeds.start() + tally.seeds().saturating_sub(1),
+        };
+        Some((key, tally.row()))
+    });
+    index::write(shelf.dir(), rows).map_err(Halt::BadInput)?;
+    Ok(())
 }
 
 /// A failed run in full, and where its history is.

@@ -3,7 +3,10 @@
 pub mod campaign;
 pub mod comparison;
 pub mod failure;
+pub mod html;
 pub mod hunt;
+pub mod index;
+pub mod lanes;
 pub mod shelf;
 pub mod tally;
 pub mod text;

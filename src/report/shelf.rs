@@ -12,6 +12,9 @@ use deposed_checkers::{history::Event, reader::LINE_LIMIT, writer::event_line};
 
 use crate::run::Header;
 
+/// What a page of ours says of itself.
+const GENERATOR: &str = "<meta name=\"generator\" content=\"deposed\">";
+
 /// A directory of histories.
 pub struct Shelf {
     dir: PathBuf,
@@ -94,6 +97,32 @@ impl Shelf {
     }
 }
 
+impl Shelf {
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes a kept history's page beside it; `None` where something else has its name.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep_page(&self, history: &Path, page: &str) -> Result<Option<PathBuf>, String> {
+        let Some(path) = beside(history) else {
+            return Ok(None);
+        };
+        let anew = path.exists();
+        match whole(&path, anew, |file| file.write_all(page.as_bytes())) {
+            Ok(()) => Ok(Some(path)),
+            Err(error) => Err(format!(
+                "the page '{}' cannot be written: {error}; make room, or name another directory \
+                 with --out",
+                path.display()
+            )),
+        }
+    }
+}
+
 impl Drop for Shelf {
     /// A directory that was made for nothing goes again.
     fn drop(&mut self) {
@@ -123,9 +152,20 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
+/// Beside a history, its page: made anew with it. `None` where something that is no page
+/// of ours has its name.
+fn beside(history: &Path) -> Option<PathBuf> {
+    let page = history.with_extension("html");
+    let ours = |page: &Path| {
+        let text = fs::read_to_string(page);
+        text.is_ok_and(|text| text.contains(GENERATOR))
+    };
+    (page.symlink_metadata().is_err() || ours(&page)).then_some(page)
+}
+
 /// Writes a file under another name and gives it its own when it is whole. Only with
 /// `anew` does it take the place of a file that is there.
-fn whole(
+pub(crate) fn whole(
     path: &Path,
     anew: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deposed_checkers::verdict::{Check, Verdict};
 
-use super::text::{counted, printable};
+use super::{
+    index::{Kept, Row},
+    text::{counted, printable},
+};
 use crate::{
     campaign::{Counts, Run},
     mark::Mark,
@@ -23,6 +26,7 @@ pub struct Tally<'w> {
     failed: Vec<u64>,
     defective: u64,
     checks: BTreeMap<Check, Verdicted>,
+    kept: Vec<Kept>,
 }
 
 /// How often a check said what, and why the first time.
@@ -57,6 +61,7 @@ impl<'w> Tally<'w> {
             failed: Vec::new(),
             defective: 0,
             checks: BTreeMap::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -102,6 +107,30 @@ impl<'w> Tally<'w> {
         }
     }
 
+    /// A history was kept.
+    pub fn keep(&mut self, kept: Kept) {
+        self.kept.push(kept);
+    }
+
+    /// What an index says of it.
+    pub fn row(&self) -> Row {
+        let stories = |marks: Vec<Mark>| {
+            let stories = marks.into_iter().map(|mark| mark.story().to_owned());
+            stories.collect()
+        };
+        let counts = match self.failed.len() {
+            0 => self.counts(),
+            failed => self.failures_by_check(failed),
+        };
+        Row {
+            verdict: self.word().to_owned(),
+            counts: counts.split_whitespace().collect::<Vec<_>>().join(" "),
+            seen: stories(self.seen.iter().copied().collect()),
+            unseen: self.unmet().map(stories),
+            kept: self.kept.clone(),
+        }
+    }
+
     /// How many runs failed.
     pub fn failures(&self) -> usize {
         self.failed.len()
@@ -135,12 +164,7 @@ impl<'w> Tally<'w> {
     /// The result line, and below it what it cannot say but [`unclaimed`] does. Names are
     /// as wide as `width`.
     pub fn text(&self, width: usize) -> String {
-        let name = self.workload.name;
-        let word = match self.standing() {
-            Standing::Valid => "ok",
-            Standing::Unknown => "unknown",
-            Standing::Violated => "FAILED",
-        };
+        let (name, word) = (self.workload.name, self.word());
         let counts = match self.failed.len() {
             0 => self.counts(),
             failed => self.failures_by_check(failed),
@@ -177,6 +201,14 @@ impl<'w> Tally<'w> {
             }
         }
         text
+    }
+
+    fn word(&self) -> &'static str {
+        match self.standing() {
+            Standing::Valid => "ok",
+            Standing::Unknown => "unknown",
+            Standing::Violated => "FAILED",
+        }
     }
 
     fn counts(&self) -> String {

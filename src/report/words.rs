@@ -1,10 +1,25 @@
 //! Events in words: an operation, its outcome, what a node saw, a fault, a time.
 
 use deposed_checkers::history::{
-    Answer, Body, Event, Failure, Kind, Name, Observation, Op, STALE_TOKEN, Token,
+    Answer, Body, Event, Failure, Kind, Name, Observation, Op, RatePpb, STALE_TOKEN, TRUE_RATE,
+    Token,
 };
 pub use deposed_checkers::units::{span, time};
 use serde_json::Value;
+
+/// A clock's rate beside true time: `+25 %`, `-0.05 %`.
+pub(super) fn rate(ppb: RatePpb) -> String {
+    let (sign, off) = match ppb >= TRUE_RATE {
+        true => ('+', ppb - TRUE_RATE),
+        false => ('-', TRUE_RATE - ppb),
+    };
+    let percent = TRUE_RATE / 100;
+    let decimals = format!("{:07}", off % percent);
+    match decimals.trim_end_matches('0') {
+        "" => format!("{sign}{} %", off / percent),
+        decimals => format!("{sign}{}.{decimals} %", off / percent),
+    }
+}
 
 /// An operation: `write x=40 @7`. The lease is named unless it is `leader`.
 pub fn op(op: &Op) -> String {
@@ -229,7 +244,7 @@ pub fn fault(name: &str, value: &Value) -> String {
 }
 
 /// The nodes that a fault's field names: one, or a list.
-pub(super) fn nodes(value: &Value) -> Vec<&str> {
+pub(crate) fn nodes(value: &Value) -> Vec<&str> {
     match value {
         Value::String(node) => vec![node],
         Value::Array(nodes) => nodes.iter().filter_map(Value::as_str).collect(),

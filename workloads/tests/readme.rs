@@ -42,6 +42,31 @@ fn the_failure_it_opens_with_is_printed() {
 }
 
 #[test]
+fn the_timeline_it_shows_is_drawn() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme-timeline");
+    let _ = std::fs::remove_dir_all(&dir);
+    let dir = dir.to_str().expect("a path in UTF-8");
+    let deposed = |command: String| {
+        let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+        let workloads = deposed_workloads::all();
+        let suite = Suite { workloads, systems };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = cli::run(&suite, command.split(' '), &mut out, &mut err);
+        (code, String::from_utf8(out).expect("text"))
+    };
+    let run = "deposed run gc-pause --flaw accepts-anything --seed 2 --out";
+    assert_eq!(deposed(format!("{run} {dir}")).0, 1);
+    let file = format!("{dir}/gc-pause-accepts-anything-2.jsonl");
+    let part = "--from 0.4s --to 1.3s";
+    let (code, drawn) = deposed(format!("deposed show {file} --timeline {part}"));
+    assert_eq!(code, 0);
+    assert!(
+        readme().contains(&format!("```text\n{drawn}```")),
+        "the README should show:\n\n{drawn}"
+    );
+}
+
+#[test]
 fn the_table_of_workloads_is_true() {
     let (readme, table) = (readme(), table());
     assert!(

@@ -1,0 +1,130 @@
+use std::fs;
+
+use deposed::cli::{self, Suite};
+
+use super::{STORY, kept, shown};
+
+#[test]
+fn a_part_of_a_history_is_chosen_by_time_process_and_kind() {
+    let (_dir, file) = kept("part", STORY);
+    let indices = |options: &str| {
+        let (code, out, err) = shown(&file, options);
+        assert_eq!((code, err.as_str()), (0, ""), "{options}");
+        let lines = out
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.collect::<Vec<_>>()
+    };
+    let from_to = [
+        "0.800s nemesis resume a",
+        "0.800s a leads no more @7",
+        "0.810s a write x=40 @7",
+    ];
+    for options in ["--from 0.8s --to 810ms", "--from 800000000 --to 810000us"] {
+        assert_eq!(indices(options), from_to, "{options}");
+    }
+    let storage = [
+        "0.450s storage fenced 8",
+        "0.850s storage applied write x=40 @7",
+    ];
+    assert_eq!(indices("--process storage"), storage);
+    // An answer is told with what it answers, though its call is not shown.
+    assert_eq!(
+        indices("--kind ok --process a --from 100ms"),
+        ["0.860s a write x=40 @7 ok"]
+    );
+    assert_eq!(indices("--kind fenced,applied"), storage);
+    let nemesis = [
+        "0.200s nemesis pause a for 600ms",
+        "0.800s nemesis resume a",
+    ];
+    assert_eq!(indices("--kind nemesis"), nemesis);
+    // A kind that just does not occur is no mistake.
+    assert_eq!(indices("--kind fail,refused"), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_shown_is_one_sentence() {
+    let (dir, file) = kept("refuse", STORY);
+    let taken = dir.join("there.html");
+    fs::write(&taken, "mine").expect("room");
+    let taken_too = format!("--html {}", taken.display());
+    let nowhere = format!("--html {}/no/where/\0", dir.display());
+    let cases = [
+        ("--from 2s --to 1s", "--to is before --from"),
+        (
+            "--from soon",
+            "give a time such as 1.2s, 850ms, or nanoseconds",
+        ),
+        ("--from 1.2.3s", "give a time such as 1.2s"),
+        ("--from 1.s", "give a time such as 1.2s"),
+        (
+            "--to 99999999999s",
+            "the latest time is 18446744073709551615 ns",
+        ),
+        (
+            "--process d",
+            "no process is called 'd'; there are a, b, nemesis, storage, store",
+        ),
+        (
+            "--kind wirte",
+            "no event is of the kind 'wirte'; there are acquire",
+        ),
+        (
+            "--timeline --process d",
+            "no process is called 'd'; there are a, b, store, storage, nemesis",
+        ),
+        ("--html - --kind wirte", "no event is of the kind 'wirte'"),
+        ("--html - --timeline", "cannot be used with"),
+        (
+            &taken_too,
+            "exists and is not overwritten: name a new file with --html",
+        ),
+        (&nowhere, "cannot be written"),
+    ];
+    for (options, says) in cases {
+        let (code, _, err) = shown(&file, options);
+        assert_eq!(code, 2, "{options}: {err}");
+        assert!(err.contains(says), "{options}: {err}");
+        assert_eq!(err.trim_end().lines().count(), 1, "{options}: {err}");
+    }
+    assert_eq!(fs::read(&taken).expect("there"), b"mine");
+}
+
+#[test]
+fn a_damaged_history_is_no_timeline() {
+    let torn = &STORY[..STORY.len() - 10];
+    let (dir, file) = kept("torn", torn);
+    let page = dir.join("page.html");
+    for options in [
+        "--timeline".to_owned(),
+        format!("--html {}", page.display()),
+    ] {
+        let (code, out, err) = shown(&file, &options);
+        assert_eq!((code, out.as_str()), (2, ""), "{options}");
+        assert!(err.contains("h.jsonl:19: the last line is torn"), "{err}");
+    }
+    assert!(!page.exists());
+}
+
+#[test]
+fn the_shells_complete_commands_and_options() {
+    let suite = Suite {
+        workloads: Vec::new(),
+        systems: Vec::new(),
+    };
+    for shell in ["bash", "zsh", "fish"] {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = cli::run(
+            &suite,
+            ["deposed", "completions", shell],
+            &mut out,
+            &mut err,
+        );
+        assert_eq!((code, err), (0, Vec::new()), "{shell}");
+        let script = String::from_utf8(out).expect("text");
+        for word in ["deposed", "show", "timeline", "process", "completions"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
