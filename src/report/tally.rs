@@ -119,8 +119,8 @@ impl<'w> Tally<'w> {
             stories.collect()
         };
         let counts = match self.failed.len() {
-            0 => self.counts(),
-            failed => self.failures_by_check(failed),
+            0 => self.counts(", "),
+            failed => self.failures_by_check(failed).replace('\n', ";"),
         };
         Row {
             verdict: self.word().to_owned(),
@@ -166,7 +166,7 @@ impl<'w> Tally<'w> {
     pub fn text(&self, width: usize) -> String {
         let (name, word) = (self.workload.name, self.word());
         let counts = match self.failed.len() {
-            0 => self.counts(),
+            0 => self.counts(" "),
             failed => self.failures_by_check(failed),
         };
         let mut text = format!("{word:<8}{name:<width$}  {counts}\n");
@@ -211,7 +211,8 @@ impl<'w> Tally<'w> {
         }
     }
 
-    fn counts(&self) -> String {
+    /// Right-aligned, one below the other, with this in between.
+    fn counts(&self, between: &str) -> String {
         let Counts {
             leader_changes,
             writes,
@@ -233,7 +234,7 @@ impl<'w> Tally<'w> {
             format!("{:>16}", counted(events, "event")),
             format!("{:>11} ok{unclaimed}", counted(ok, "check")),
         ]
-        .join(" ")
+        .join(between)
     }
 
     fn failures_by_check(&self, failed: usize) -> String {
