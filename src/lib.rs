@@ -71,6 +71,7 @@ pub mod report;
 pub mod rng;
 pub mod run;
 pub mod storage;
+pub mod sweep;
 pub mod system;
 pub mod workload;
 pub mod world;
