@@ -125,7 +125,7 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes a file under another name and gives it its own when it is whole. Only with
 /// `anew` does it take the place of a file that is there.
-fn whole(
+pub(crate) fn whole(
     path: &Path,
     anew: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
