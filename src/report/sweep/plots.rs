@@ -56,6 +56,7 @@ fn false_failovers(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         title: "False failovers",
         y: "an hour, with 95 % intervals",
         logarithmic: false,
+        names: SeriesLabelPosition::UpperRight,
     };
     axes.by_ttl(area, panel, &[|e| Some(e.false_failovers)])
 }
@@ -65,6 +66,7 @@ fn leaderless(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         title: "Time without a leader: p50 (dashed) and p99",
         y: "seconds",
         logarithmic: true,
+        names: SeriesLabelPosition::UpperLeft,
     };
     axes.by_ttl(area, panel, &[|e| e.leaderless_p99, |e| e.leaderless_p50])
 }
@@ -74,6 +76,7 @@ fn renewals(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         title: "Renewals sent",
         y: "an hour",
         logarithmic: true,
+        names: SeriesLabelPosition::UpperRight,
     };
     axes.by_ttl(area, panel, &[|e| Some(e.renewals)])
 }
@@ -83,6 +86,8 @@ struct Axes {
     title: &'static str,
     y: &'static str,
     logarithmic: bool,
+    /// Where the lines leave room for their names.
+    names: SeriesLabelPosition,
 }
 
 type Measure = fn(&Estimate<'_>) -> Option<Interval>;
@@ -168,7 +173,7 @@ impl Axes {
                     .configure_series_labels()
                     .background_style(WHITE.mix(0.8))
                     .border_style(BLACK.mix(0.3))
-                    .position(SeriesLabelPosition::UpperRight)
+                    .position(self.names.clone())
                     .draw()
                     .map_err(told)?;
             }};
