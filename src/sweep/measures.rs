@@ -475,12 +475,13 @@ mod tests {
 
     #[test]
     fn what_two_runs_show_is_added() {
-        let one = deposed_by_a_pause().renews(20, "b").measured(30, 0);
+        let tale = deposed_by_a_pause().renews(20, "b").renews(21, "b");
+        let one = tale.measured(30, 0);
         let mut sum = one.clone();
         sum.add(&one);
         assert_eq!((sum.simulated, sum.led), (60 * SECOND, 52 * SECOND));
         assert_eq!(sum.serving, 42 * SECOND);
-        assert_eq!((sum.pauses, sum.false_by_pause, sum.renewals), (2, 2, 2));
+        assert_eq!((sum.pauses, sum.false_by_pause, sum.renewals), (2, 2, 4));
         assert_eq!(seconds(&sum.down.by_pause), [7, 7]);
         assert_eq!(sum.down.at_start, 4 * SECOND);
     }

@@ -248,18 +248,21 @@ fn availability(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         .map_err(told)?
         .label("Pareto front")
         .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], BLACK));
-    let marks = front().map(|(e, at)| {
-        let name = e.setting().name.clone();
-        EmptyElement::at(at)
-            + Circle::new((0, 0), 7, BLACK.stroke_width(1))
-            + Text::new(name, (9, -12), ("sans-serif", 13))
-    });
+    // Neighbours are close: their names go above and below in turn.
+    let marks = front()
+        .zip([-14, 8].into_iter().cycle())
+        .map(|((e, at), y)| {
+            let name = e.setting().name.clone();
+            EmptyElement::at(at)
+                + Circle::new((0, 0), 7, BLACK.stroke_width(1))
+                + Text::new(name, (9, y), ("sans-serif", 13))
+        });
     chart.draw_series(marks).map_err(told)?;
     chart
         .configure_series_labels()
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK.mix(0.3))
-        .position(SeriesLabelPosition::LowerLeft)
+        .position(SeriesLabelPosition::LowerRight)
         .draw()
         .map_err(told)
 }
