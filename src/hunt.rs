@@ -186,7 +186,7 @@ struct Found {
 }
 
 /// The CPU time of this thread: a simulation runs on the thread that asks for it.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(
         time.tv_sec.unsigned_abs(),

@@ -36,8 +36,8 @@
 //! - [`workload`], its [`cluster`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
 //! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
 //! - [`run`], [`campaign`] (many runs at once), [`hunt`] (how soon a planted flaw is
-//!   convicted), [`compare`] (the same seeds on several configurations), [`timeline`] (a history
-//!   as lanes over time), [`report`], [`cli`].
+//!   convicted), [`compare`] (the same seeds on several configurations), [`sweep`] (which ttl
+//!   to choose), [`timeline`] (a history as lanes over time), [`report`], [`cli`].
 //!
 //! # Where to add
 //!
@@ -72,6 +72,7 @@ pub mod report;
 pub mod rng;
 pub mod run;
 pub mod storage;
+pub mod sweep;
 pub mod system;
 pub mod timeline;
 pub mod workload;

@@ -5,7 +5,11 @@ use std::{num::NonZero, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 use deposed_checkers::history::{Name, Nanos};
 
-use crate::timeline::selection::instant;
+use crate::{
+    sweep::setting::{self, Drift, Fraction, Pauses},
+    timeline::selection::instant,
+    workload::Network,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -40,6 +44,14 @@ Other storages, no barrier, a lock-delay, idempotency keys: each is a row, and e
 has the same faults. Exit code 0: counted, whatever the counts; 1: a run went wrong, or a \
 check was violated in the workload's own configuration; 2: bad usage; 130: interrupted.")]
     Compare(CompareArgs),
+    /// Measure lease settings under pauses and crashes of leaders, and recommend one
+    #[command(after_help = "\
+Writes runs.csv (a line a run), cells.csv (a row a setting, with 95 % intervals) and four plots \
+(SVG). A leader leads while it believes to; it serves once it has taken over, and while it is \
+not paused. Lists have commas; ranges are written 1ms..20ms. Exit code 0: measured; 1: a check \
+was violated in a run; 2: bad usage; 3: a check was undecided; 130: interrupted, and --resume \
+goes on.")]
+    Sweep(SweepArgs),
     /// Judge recorded histories, ours or yours
     #[command(after_help = EXIT_CODES)]
     Check(CheckArgs),
@@ -161,6 +173,63 @@ pub(super) struct CompareArgs {
     /// Print one JSON object a workload
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct SweepArgs {
+    /// The ttls [default: 1s,2s,5s,10s,15s, or none where presets are named]
+    #[arg(long, value_name = "TTLS", value_parser = setting::length, value_delimiter = ',')]
+    pub(super) ttl: Vec<Nanos>,
+    /// After which parts of the window a renewal is due
+    #[arg(long, value_name = "PARTS", value_parser = Fraction::parse, value_delimiter = ',',
+          default_value = "1/4,1/3,1/2,2/3")]
+    pub(super) renew: Vec<Fraction>,
+    /// The defaults of systems: kubernetes (15 s, 10 s, 2 s), etcd, chubby, zookeeper, consul
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) preset: Vec<String>,
+    /// How leaders are paused: gc, vm-migration, or a lognormal's median, sigma and how many
+    /// an hour; may be given several times [default: gc and vm-migration]
+    #[arg(long, value_name = "MEDIAN,SIGMA[,PER-HOUR]", value_parser = Pauses::parse)]
+    pub(super) pause: Vec<Pauses>,
+    /// How many leaders crash in a day
+    #[arg(long, value_name = "N", value_parser = setting::number, default_value = "1")]
+    pub(super) crashes_per_day: f64,
+    /// How long a new leader needs until it serves: its state, its callers
+    #[arg(long, value_name = "TIME", value_parser = setting::length_or_none, default_value = "5s")]
+    pub(super) takeover: Nanos,
+    /// The network's latency, one way
+    #[arg(long, value_name = "RANGES", value_parser = setting::network, value_delimiter = ',',
+          default_value = "1ms..20ms")]
+    pub(super) net: Vec<Network>,
+    /// How far each clock is off, fast or slow; leases allow for twice the most
+    #[arg(long, value_name = "RANGES", value_parser = Drift::parse, value_delimiter = ',',
+          default_value = "0%..0.5%")]
+    pub(super) drift: Vec<Drift>,
+    /// Run seeds 0 to N-1 of each setting
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "4")]
+    pub(super) seeds: NonZero<u64>,
+    /// How many faults a run has; every third is a crash
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000),
+          default_value = "15")]
+    pub(super) faults: u32,
+    /// Recommend the cheapest setting that surely is so available, as 99.95%
+    #[arg(long, value_name = "PART", value_parser = setting::part)]
+    pub(super) availability: Option<f64>,
+    /// How many runs go on at a time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZero<u64>>,
+    /// Run this system [default: the first]
+    #[arg(long, value_name = "SYSTEM")]
+    pub(super) system: Option<String>,
+    /// A folder that does not exist yet
+    #[arg(long, value_name = "DIR", default_value = "sweep")]
+    pub(super) out: PathBuf,
+    /// Go on with the sweep in that folder
+    #[arg(long)]
+    pub(super) resume: bool,
+    /// List the settings and what they would cost, and run nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Args)]

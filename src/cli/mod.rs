@@ -11,6 +11,7 @@ mod progress;
 mod replay;
 mod run;
 mod show;
+mod sweep;
 mod trace;
 
 use std::{
@@ -111,7 +112,9 @@ pub fn main(suite: Suite) -> ExitCode {
     };
     let exit = match parse(std::env::args_os(), &mut console) {
         Ok(command) => {
-            if let Command::Run(_) | Command::Compare(_) | Command::Flaws(_) = command {
+            if let Command::Run(_) | Command::Compare(_) | Command::Flaws(_) | Command::Sweep(_) =
+                command
+            {
                 stop_at_ctrl_c(&mut console);
             }
             execute(&suite, command, &mut console)
@@ -225,6 +228,7 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
         Command::Flaws(args) => (Exit::Unknown, flaws::flaws(suite, &args, console)),
         Command::Replay(args) => (Exit::Unknown, replay::replay(suite, &args, console)),
         Command::Compare(args) => (Exit::Unknown, compare::compare(suite, &args, console)),
+        Command::Sweep(args) => (Exit::Unknown, sweep::sweep(suite, &args, console)),
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),
         Command::List => (Exit::Valid, list::list(suite, console)),

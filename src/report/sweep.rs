@@ -1,0 +1,214 @@
+//! What a sweep measured: a table, a CSV, a sentence; plots in [`plots`].
+
+pub mod plots;
+
+use std::fmt::Write;
+
+use super::text::counted;
+use crate::sweep::{Estimate, Panel, setting::Length, statistics::Interval};
+
+/// A row a cell, with the bounds of each number's 95 % interval beside it.
+///
+/// # Errors
+/// None that memory does not give.
+pub fn cells_csv(panels: &[Panel<'_>]) -> Result<String, String> {
+    let mut names: Vec<String> = FIXED.map(str::to_owned).to_vec();
+    for measure in MEASURES {
+        names.extend([
+            measure.to_owned(),
+            format!("{measure}_low"),
+            format!("{measure}_high"),
+        ]);
+    }
+    names.push("on_front".to_owned());
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| error.to_string();
+    writer.write_record(&names).map_err(failed)?;
+    for panel in panels {
+        for estimate in &panel.estimates {
+            writer.write_record(record(estimate)).map_err(failed)?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+/// What a cell is. Durations are in seconds, rates in parts of one.
+const FIXED: [&str; 17] = [
+    "cell",
+    "setting",
+    "ttl",
+    "window",
+    "renew_after",
+    "try_timeout",
+    "lock_delay",
+    "pauses",
+    "pause_median",
+    "pause_sigma",
+    "pauses_per_hour",
+    "latency_min",
+    "latency_max",
+    "drift_min",
+    "drift_max",
+    "pauses_met",
+    "crashes_met",
+];
+
+/// What was measured of it. Durations are in seconds; empty where there was nothing.
+const MEASURES: [&str; 7] = [
+    "false_failovers_per_hour",
+    "availability",
+    "failover_p50",
+    "failover_p99",
+    "leaderless_p50",
+    "leaderless_p99",
+    "renewals_per_hour",
+];
+
+fn record(estimate: &Estimate<'_>) -> Vec<String> {
+    let (cell, lease) = (estimate.cell, estimate.cell.lease());
+    let environment = cell.environment;
+    let seconds = |nanos: u64| format!("{:.6}", nanos as f64 / 1e9);
+    let part = |ppb: u64| format!("{:.9}", ppb as f64 / 1e9);
+    let (pauses, crashes) = estimate.faults;
+    let mut record = vec![
+        cell.place.to_string(),
+        cell.setting.name.clone(),
+        seconds(lease.ttl),
+        seconds(lease.safe_window()),
+        seconds(lease.renew_after()),
+        seconds(lease.try_timeout),
+        seconds(lease.lock_delay),
+        environment.pauses.name.clone(),
+        seconds(environment.pauses.median),
+        environment.pauses.sigma.to_string(),
+        environment.pauses.per_hour.to_string(),
+        seconds(environment.net.min_latency),
+        seconds(environment.net.max_latency),
+        part(environment.drift.least),
+        part(environment.drift.most),
+        pauses.to_string(),
+        crashes.to_string(),
+    ];
+    let measured = [
+        Some(estimate.false_failovers),
+        Some(estimate.availability),
+        estimate.failover_p50,
+        estimate.failover_p99,
+        estimate.leaderless_p50,
+        estimate.leaderless_p99,
+        Some(estimate.renewals),
+    ];
+    for interval in measured {
+        let number =
+            |of: fn(Interval) -> f64| interval.map_or(String::new(), |i| format!("{:.7}", of(i)));
+        record.extend([number(|i| i.value), number(|i| i.low), number(|i| i.high)]);
+    }
+    record.push(estimate.on_front.to_string());
+    record
+}
+
+/// The settings on each environment's Pareto front, the quickest to fail over first.
+pub fn summary(panels: &[Panel<'_>]) -> String {
+    let mut text = String::new();
+    for panel in panels {
+        let _ = writeln!(text, "{}", panel.environment);
+        let _ = writeln!(
+            text,
+            "  {:<12} {:>27} {:>9} {:>7} {:>20} {:>10}",
+            "on the front", "available", "failover", "p99", "false failovers/h", "renewals/h"
+        );
+        for estimate in front(panel) {
+            let _ = writeln!(
+                text,
+                "  {:<12} {:>27} {:>9} {:>7} {:>20} {:>10.0}",
+                estimate.setting().name,
+                percent(estimate.availability),
+                seconds(estimate.failover_p50),
+                seconds(estimate.failover_p99),
+                few(estimate.false_failovers),
+                estimate.renewals.value,
+            );
+        }
+        let others = panel.estimates.iter().filter(|e| !e.on_front).count();
+        if others > 0 {
+            let _ = writeln!(
+                text,
+                "  {} less available or slower to fail over: cells.csv",
+                match others {
+                    1 => "1 setting is".to_owned(),
+                    others => format!("{} are", counted(others as u64, "setting")),
+                }
+            );
+        }
+        text.push('\n');
+    }
+    text.pop();
+    text
+}
+
+/// Those on the front, by failover time.
+fn front<'a, 'p>(panel: &'a Panel<'p>) -> Vec<&'a Estimate<'p>> {
+    let mut front: Vec<_> = panel.estimates.iter().filter(|e| e.on_front).collect();
+    let failover = |e: &Estimate<'_>| e.failover_p99.map_or(0.0, |p99| p99.value);
+    front.sort_by(|a, b| failover(a).total_cmp(&failover(b)));
+    front
+}
+
+/// Which setting to take for an availability, in one sentence.
+pub fn recommendation(panel: &Panel<'_>, availability: f64) -> String {
+    let wanted = format!("{} %", shortest(availability * 100.0));
+    let environment = panel.environment;
+    match panel.recommended(availability) {
+        Ok((estimate, 1)) => format!(
+            "{}; the only setting that surely reaches {wanted} under {environment}.",
+            praise(estimate)
+        ),
+        Ok((estimate, reaching)) => format!(
+            "{}; the cheapest in renewals of the {reaching} settings that surely reach {wanted} \
+             under {environment}.",
+            praise(estimate)
+        ),
+        Err(best) => format!(
+            "No setting surely reaches {wanted} under {environment}; the most available is {}.",
+            praise(best)
+        ),
+    }
+}
+
+fn praise(estimate: &Estimate<'_>) -> String {
+    let lease = estimate.cell.lease();
+    format!(
+        "ttl {} renewed every {:.1}s: available {}, failover {} p99, {} false failovers an \
+         hour",
+        Length(lease.ttl),
+        lease.renew_after() as f64 / 1e9,
+        percent(estimate.availability),
+        seconds(estimate.failover_p99),
+        shortest(estimate.false_failovers.value),
+    )
+}
+
+/// `99.97 % (99.95-99.98)`
+fn percent(part: Interval) -> String {
+    let Interval { value, low, high } = part.times(100.0);
+    format!("{value:.3} % ({low:.3}-{high:.3})")
+}
+
+/// `6.1s`
+fn seconds(time: Option<Interval>) -> String {
+    time.map_or("-".to_owned(), |time| format!("{:.1}s", time.value))
+}
+
+/// `0.20 (0.01-0.71)`
+fn few(rate: Interval) -> String {
+    let Interval { value, low, high } = rate;
+    format!("{value:.2} ({low:.2}-{high:.2})")
+}
+
+/// A number with two or three digits that matter and no zeros behind.
+fn shortest(number: f64) -> String {
+    let text = format!("{number:.4}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}

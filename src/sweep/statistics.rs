@@ -1,0 +1,199 @@
+//! How sure a number is. All intervals are of 95 %.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Poisson};
+
+/// A number, and between which it lies with 95 % confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+}
+
+impl Interval {
+    /// All of it times a factor.
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+        }
+    }
+
+    /// All of it and a number that is known.
+    pub fn plus(self, known: f64) -> Self {
+        Self {
+            value: self.value + known,
+            low: self.low + known,
+            high: self.high + known,
+        }
+    }
+
+    /// An estimate, and the middle 95 % of what it was on samples drawn anew.
+    pub fn of_samples(value: f64, mut samples: Vec<f64>) -> Self {
+        samples.sort_by(f64::total_cmp);
+        let at = |part: f64| {
+            let place = (part * samples.len() as f64) as usize;
+            samples
+                .get(place.min(samples.len().saturating_sub(1)))
+                .copied()
+        };
+        Self {
+            value,
+            low: at(0.025).unwrap_or(value).min(value),
+            high: at(0.975).unwrap_or(value).max(value),
+        }
+    }
+}
+
+/// A part of so many trials, with the exact interval of Clopper and Pearson: it is honest
+/// where nothing was seen, and where all was.
+pub fn proportion(hits: u64, trials: u64) -> Interval {
+    if trials == 0 {
+        return Interval {
+            value: 0.0,
+            low: 0.0,
+            high: 1.0,
+        };
+    }
+    let hits = hits.min(trials);
+    // The part at which so many hits or fewer are as rare as `tail`.
+    let part_where = |hits: u64, tail: f64| {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            match at_most(hits, trials, middle) > tail {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        (low + high) / 2.0
+    };
+    Interval {
+        value: hits as f64 / trials as f64,
+        low: match hits {
+            0 => 0.0,
+            hits => part_where(hits - 1, 0.975),
+        },
+        high: match hits == trials {
+            true => 1.0,
+            false => part_where(hits, 0.025),
+        },
+    }
+}
+
+/// How likely `hits` or fewer of so many trials are, each with this probability.
+fn at_most(hits: u64, trials: u64, probability: f64) -> f64 {
+    let odds = (probability / (1.0 - probability)).ln();
+    let mut log = trials as f64 * (1.0 - probability).ln();
+    let mut sum = log.exp();
+    for hit in 1..=hits {
+        log += ((trials - hit + 1) as f64 / hit as f64).ln() + odds;
+        sum += log.exp();
+    }
+    sum.min(1.0)
+}
+
+/// The smallest value that at least this part of the weight does not exceed; nothing of
+/// nothing.
+pub fn quantile(weighted: &mut [(f64, f64)], part: f64) -> Option<f64> {
+    weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+    let mut sum = 0.0;
+    for (value, weight) in weighted.iter() {
+        sum += weight;
+        // What was added in another order differs in its last digits.
+        if sum >= total * part * (1.0 - 1e-12) {
+            return Some(*value);
+        }
+    }
+    weighted.last().map(|(value, _)| *value)
+}
+
+/// As many as there are, drawn from them with replacement.
+pub fn resampled(values: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let draw = |_| values[rng.random_range(0..values.len())];
+    (0..values.len()).map(draw).collect()
+}
+
+/// Of events that came at random times: each none, one or several times over.
+pub fn thinned(values: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut drawn = Vec::new();
+    for &value in values {
+        // One is a rate that a Poisson distribution can have.
+        let times = Poisson::new(1.0).map_or(1.0, |poisson| poisson.sample(rng));
+        drawn.extend(std::iter::repeat_n(value, times as usize));
+    }
+    drawn
+}
+
+/// The mean; 0 of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    match values.len() {
+        0 => 0.0,
+        many => values.iter().sum::<f64>() / many as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::stream;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 5e-4
+    }
+
+    #[test]
+    fn a_proportions_interval_is_that_of_the_tables() {
+        // Clopper and Pearson (1934), and the rule of three where nothing was seen.
+        for (hits, trials, low, high) in [
+            (0, 10, 0.0, 0.3085),
+            (1, 10, 0.0025, 0.4450),
+            (5, 10, 0.1871, 0.8129),
+            (10, 10, 0.6915, 1.0),
+            (0, 300, 0.0, 0.0122),
+        ] {
+            let part = proportion(hits, trials);
+            assert!(
+                near(part.low, low) && near(part.high, high),
+                "{hits} of {trials}: {part:?}"
+            );
+        }
+        let unknown = proportion(0, 0);
+        assert_eq!((unknown.low, unknown.high), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_quantile_goes_by_weight() {
+        let mut even = [(3.0, 1.0), (1.0, 1.0), (2.0, 1.0), (4.0, 1.0)];
+        assert_eq!(quantile(&mut even, 0.5), Some(2.0));
+        assert_eq!(quantile(&mut even, 0.99), Some(4.0));
+        let mut heavy = [(1.0, 0.001), (9.0, 1.0)];
+        assert_eq!(quantile(&mut heavy, 0.5), Some(9.0));
+        assert_eq!(quantile(&mut [], 0.5), None);
+    }
+
+    #[test]
+    fn the_middle_of_the_samples_is_the_interval() {
+        let samples = (0..1000).map(f64::from).collect();
+        let interval = Interval::of_samples(500.0, samples);
+        assert_eq!((interval.low, interval.high), (25.0, 975.0));
+        let one = Interval::of_samples(7.0, Vec::new());
+        assert_eq!((one.low, one.high), (7.0, 7.0));
+    }
+
+    #[test]
+    fn events_at_random_times_are_drawn_as_many_on_average() {
+        let mut rng = stream(0, "test", 0);
+        let values = vec![1.0; 10_000];
+        let drawn = thinned(&values, &mut rng).len();
+        assert!((9_700..=10_300).contains(&drawn), "{drawn}");
+        assert_eq!(resampled(&values, &mut rng).len(), 10_000);
+    }
+}
