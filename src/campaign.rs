@@ -231,7 +231,7 @@ pub fn holds(workload: &Workload, system: &Arc<dyn System>, dir: &Path) -> Resul
     let mut text = Vec::new();
     let seeds = 0..=workload.seeds.saturating_sub(1);
     let shelf = Shelf::open(dir)?;
-    let tallies = report::campaign::tell(&campaign, &[(workload, seeds)], &shelf, &mut text);
+    let tallies = report::campaign::tell(&campaign, &[(workload, seeds)], &shelf, None, &mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
     match tallies {
         Ok(tallies)

@@ -139,6 +139,7 @@ impl Judged {
             exhibits,
             file: self.lasting.then_some(&*self.file),
             replayable: self.replayable && self.lasting,
+            shrunk: false,
         };
         failure.text() + "\n"
     }

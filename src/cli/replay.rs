@@ -194,7 +194,7 @@ fn against(suite: &Suite, path: &Path) -> Result<Compared, Halt> {
 }
 
 /// Reads a header line as one that can be run.
-fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
+pub(super) fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
     // The reader knows best what is wrong with a first line.
     Reader::new(line, file).map_err(|error| Halt::BadInput(error.to_string()))?;
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
@@ -218,7 +218,7 @@ fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
 
 /// A difference in a file that is no history is bad input, not a verdict. (A pipe
 /// cannot be read again; there the lines speak for themselves.)
-fn readable(path: &Path, index: usize) -> Result<(), Halt> {
+pub(super) fn readable(path: &Path, index: usize) -> Result<(), Halt> {
     if !path.is_file() {
         return Ok(());
     }
@@ -230,14 +230,14 @@ fn readable(path: &Path, index: usize) -> Result<(), Halt> {
         .map_err(bad)
 }
 
-fn unreadable(file: &str, error: &io::Error) -> Halt {
+pub(super) fn unreadable(file: &str, error: &io::Error) -> Halt {
     Halt::BadInput(format!(
         "{file}: cannot be read: {error}; is it a history file, and whole?"
     ))
 }
 
 /// A file's lines as bytes, plain or gzipped, without their ends.
-fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
+pub(super) fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
     let mut raw: Box<dyn BufRead> = match path == Path::new("-") {
         true => Box::new(BufReader::new(io::stdin())),
         false => Box::new(BufReader::new(File::open(path)?)),

@@ -6,22 +6,30 @@ use std::{
     ops::ControlFlow,
 };
 
+use deposed_checkers::verdict::Check;
+
 use super::{
     Halt,
     failure::{Exhibits, Failure},
-    shelf::Shelf,
+    shelf::{Shelf, file_name},
+    shrinking,
     tally::{Tally, unclaimed},
 };
 use crate::{
-    campaign::{Campaign, Plan, Run},
-    run::Header,
+    campaign::{self, Campaign, Plan, Run},
+    run::{Header, Outcome},
+    shrink::Shrunk,
 };
 
 /// How many failures of a workload are printed in full.
 const IN_FULL: usize = 3;
 
+/// Makes a failed run smaller as long as the check is violated.
+pub type Shrinking<'a> = &'a dyn Fn(&Header, Check) -> Option<Shrunk>;
+
 /// Runs a plan, tells what happens, and keeps the histories that are worth it. After
-/// a stop the workloads that were not reached are left out.
+/// a stop the workloads that were not reached are left out. With `shrink`, each workload's
+/// first failure is shrunk, and told as the smaller one; its own history is kept, too.
 ///
 /// # Errors
 /// A header that cannot be run, a history that cannot be kept, a reader that left.
@@ -29,6 +37,7 @@ pub fn tell<'w>(
     campaign: &Campaign<'_>,
     plan: &Plan<'w>,
     shelf: &Shelf,
+    shrink: Option<Shrinking<'_>>,
     out: &mut dyn Write,
 ) -> Result<Vec<Tally<'w>>, Halt> {
     let width = plan
@@ -50,7 +59,8 @@ pub fn tell<'w>(
                 return Ok(());
             };
             tally.add(&run);
-            told(&run, tally, campaign.keep, shelf, out)
+            let shrink = shrink.filter(|_| tally.failures() == 1);
+            told(&run, tally, campaign, shelf, shrink, out)
         })();
         match halted {
             Ok(()) => ControlFlow::Continue(()),
@@ -73,35 +83,63 @@ pub fn tell<'w>(
 fn told(
     run: &Run<'_>,
     tally: &Tally<'_>,
-    keep: bool,
+    campaign: &Campaign<'_>,
     shelf: &Shelf,
+    shrink: Option<Shrinking<'_>>,
     out: &mut dyn Write,
 ) -> Result<(), Halt> {
     let outcome = &run.outcome;
-    let kept = (keep || run.is_worth_a_look())
+    let kept = (campaign.keep || run.is_worth_a_look())
         .then(|| shelf.keep(&outcome.header, &outcome.history))
         .transpose();
     if outcome.failed() && tally.failures() <= IN_FULL {
-        let file = kept.as_ref().ok().and_then(Option::as_ref);
-        let file = file.map(|path| path.display().to_string());
-        out.write_all(failure(run, file.as_deref()).as_bytes())?;
+        let smaller = shrink.map(|shrink| smaller(outcome, campaign, shelf, shrink));
+        let text = match smaller.transpose().map_err(Halt::BadInput)?.flatten() {
+            Some(smaller) => smaller,
+            None => {
+                let file = kept.as_ref().ok().and_then(Option::as_ref);
+                let file = file.map(|path| path.display().to_string());
+                failure(outcome, &title(&outcome.header), file.as_deref(), false)
+            }
+        };
+        out.write_all(text.as_bytes())?;
         out.write_all(b"\n")?;
     }
     kept.map(|_| ()).map_err(Halt::BadInput)
 }
 
+/// The smaller failure in full, its history kept beside the other; `None` if there is none.
+fn smaller(
+    outcome: &Outcome,
+    campaign: &Campaign<'_>,
+    shelf: &Shelf,
+    shrink: Shrinking<'_>,
+) -> Result<Option<String>, String> {
+    let header = &outcome.header;
+    let check = outcome.verdicts.violated().map(|(check, _)| check).next();
+    let shrunk = check.and_then(|check| shrink(header, check));
+    let Some(shrunk) = shrunk.filter(|shrunk| shrunk.header != *header) else {
+        return Ok(None);
+    };
+    let smaller = campaign::outcome(&shrunk.header, campaign.system);
+    let name = format!("{}-shrunk", file_name(header));
+    let file = shelf.keep_as(&name, &smaller.header, &smaller.history)?;
+    let text = shrinking::text(header, &shrunk, &smaller, Some(&file));
+    Ok(Some(text))
+}
+
 /// A failed run in full.
-fn failure(run: &Run<'_>, file: Option<&str>) -> String {
-    let outcome = &run.outcome;
+pub(super) fn failure(outcome: &Outcome, title: &str, file: Option<&str>, shrunk: bool) -> String {
     let mut exhibits = Exhibits::of(&outcome.verdicts);
     outcome.history.iter().for_each(|event| exhibits.see(event));
     let failure = Failure {
-        title: &title(&outcome.header),
+        title,
         defects: &outcome.defects,
         verdicts: &outcome.verdicts,
         exhibits,
         file,
         replayable: true,
+        shrunk,
     };
     failure.text()
 }

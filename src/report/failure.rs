@@ -210,6 +210,8 @@ pub struct Failure<'a> {
     pub file: Option<&'a str>,
     /// Whether it can be replayed from there.
     pub replayable: bool,
+    /// Whether it has been shrunk: what is next is to keep it.
+    pub shrunk: bool,
 }
 
 impl Failure<'_> {
@@ -228,8 +230,13 @@ impl Failure<'_> {
             let file = argument(file);
             let replay = format!("  replay   deposed replay {file}\n");
             let look = format!("  look     deposed show   {file}\n");
+            let next = match self.shrunk {
+                true => format!("  keep     deposed keep   {file}\n"),
+                false if self.verdicts.violated().next().is_none() => String::new(),
+                false => format!("  shrink   deposed shrink {file}\n"),
+            };
             parts.push(if self.replayable {
-                replay + &look
+                replay + &look + &next
             } else {
                 look
             });
@@ -296,6 +303,7 @@ mod tests {
             exhibits: exhibits(&verdicts),
             file: Some("runs/partition-leader-8877673959163467592.jsonl"),
             replayable: true,
+            shrunk: false,
         };
         let expected = "\
 FAILED  partition-leader  seed 8877673959163467592
@@ -315,6 +323,7 @@ FAILED  partition-leader  seed 8877673959163467592
 
   replay   deposed replay runs/partition-leader-8877673959163467592.jsonl
   look     deposed show   runs/partition-leader-8877673959163467592.jsonl
+  shrink   deposed shrink runs/partition-leader-8877673959163467592.jsonl
 ";
         assert_eq!(failure.text(), expected);
     }
@@ -330,6 +339,7 @@ FAILED  partition-leader  seed 8877673959163467592
             exhibits: exhibits(&verdicts),
             file: None,
             replayable: false,
+            shrunk: false,
         };
         let expected = "\
 FAILED  gc-pause  seed 4  flaw no-barrier

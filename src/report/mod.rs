@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod failure;
 pub mod hunt;
 pub mod shelf;
+pub mod shrinking;
 pub mod tally;
 pub mod text;
 pub mod words;

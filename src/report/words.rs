@@ -16,7 +16,7 @@ pub fn time(nanos: Nanos) -> String {
 }
 
 /// A duration in the largest unit that keeps it short: `900ms`, `1.05s`.
-fn span(nanos: Nanos) -> String {
+pub fn span(nanos: Nanos) -> String {
     let (unit, name) = match nanos {
         0 => return "0s".to_owned(),
         1_000_000_000.. => (1_000_000_000, "s"),
