@@ -34,7 +34,7 @@ use crate::{
     campaign,
     parallel::in_order,
     report::{shelf, text::counted},
-    run::Header,
+    run::{Header, Outcome},
     system::System,
 };
 
@@ -99,6 +99,36 @@ pub fn stories(readme: &str) -> Vec<Story> {
         story.told = story.told.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     stories
+}
+
+/// The first words of verdicts: `valid`, or the checks.
+fn checks(verdicts: &[String]) -> Vec<&str> {
+    let check = |verdict| str::split(verdict, ':').next().unwrap_or(verdict);
+    verdicts
+        .iter()
+        .map(|verdict| check(verdict.as_str()))
+        .collect()
+}
+
+/// A README with other verdicts in one of its stories.
+fn judged_anew(readme: &str, name: &str, verdicts: &[String]) -> String {
+    let (mut text, mut inside, mut written) = (String::new(), false, false);
+    for line in readme.lines() {
+        if line.starts_with('#') {
+            inside = line
+                .strip_prefix("## ")
+                .is_some_and(|told| told.trim() == name);
+        }
+        if !inside || !line.starts_with("- ") {
+            text += line;
+            text.push('\n');
+        } else if !std::mem::replace(&mut written, true) {
+            for verdict in verdicts {
+                text += &format!("- {verdict}\n");
+            }
+        }
+    }
+    text
 }
 
 /// A sentence as it can stand in a story.
@@ -210,6 +240,39 @@ impl Folder {
         Ok(path)
     }
 
+    /// Writes a kept history anew, after a change of the system or the format that is meant,
+    /// and what is judged of it now. The same checks must be violated.
+    ///
+    /// # Errors
+    /// It is not told here, it tells another story now, or it cannot be written.
+    pub fn keep_anew(&self, name: &str, outcome: &Outcome) -> Result<PathBuf, String> {
+        let (path, readme) = (self.history(name), self.stories());
+        let text = self.told()?;
+        let told = stories(&text);
+        let Some(story) = told.iter().find(|story| story.name == name) else {
+            return Err(format!("'{name}' is not told in '{}'", readme.display()));
+        };
+        let now = verdicts(&outcome.verdicts);
+        let (before, after) = (checks(&story.verdicts), checks(&now));
+        if before != after {
+            return Err(format!(
+                "'{name}' is another story now: judged {}, and told {}; remove it, and shrink and \
+                 keep another",
+                after.join(", "),
+                before.join(", ")
+            ));
+        }
+        let cannot = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: io::Error| format!("'{path}' cannot be written: {error}")
+        };
+        shelf::write(&path, true, &outcome.header, &outcome.history).map_err(cannot(&path))?;
+        let text = judged_anew(&text, name, &now);
+        shelf::whole(&readme, true, |file| file.write_all(text.as_bytes()))
+            .map_err(cannot(&readme))?;
+        Ok(path)
+    }
+
     /// The names of the histories in the folder.
     ///
     /// # Errors
@@ -294,8 +357,7 @@ impl Folder {
                     let side = |line: Option<&str>| line.unwrap_or("the end").to_owned();
                     return Err(format!(
                         "{file}: does not replay: event {index} was {} and is {} now; if the \
-                         change is meant, run it anew: put its first line alone into a file, \
-                         remove it and its story, and `deposed keep` that file",
+                         change is meant, write it anew: deposed keep --anew {file}",
                         side(was),
                         side(now.as_deref())
                     ));

@@ -36,7 +36,8 @@
 //! - [`workload`], its [`cluster`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
 //! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
 //! - [`run`], [`campaign`] (many runs at once), [`hunt`] (how soon a planted flaw is
-//!   convicted), [`compare`] (the same seeds on several configurations), [`report`], [`cli`].
+//!   convicted), [`compare`] (the same seeds on several configurations), [`shrink`] (the least
+//!   that still fails), [`kept`] (histories as tests), [`report`], [`cli`].
 //!
 //! # Where to add
 //!

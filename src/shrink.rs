@@ -30,7 +30,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::{
     hunt,
-    parallel::in_order,
+    parallel::{MOST_JOBS, in_order},
     report::{text::counted, words},
     run::Header,
     system::System,
@@ -94,11 +94,13 @@ impl Shrink<'_> {
     /// It does not violate the check to begin with.
     pub fn run(&self, header: &Header) -> Result<Shrunk, NotViolated> {
         let began = monotonic();
+        let within = self.within;
         let conviction =
             conviction(header, self.system, self.check).ok_or(NotViolated(self.check))?;
         let mut tree = Smaller::new(header.clone(), conviction);
         let mut runs = 1;
         let mut more = tree.simplify();
+        let is_over = || monotonic().saturating_sub(began) >= within;
         let end = loop {
             if !more {
                 break End::Smallest;
@@ -106,10 +108,10 @@ impl Shrink<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 break End::Stopped;
             }
-            if monotonic().saturating_sub(began) >= self.within {
+            if is_over() {
                 break End::OutOfTime;
             }
-            (tree, more) = self.next(tree, conviction.manifest, &mut runs);
+            (tree, more) = self.next(tree, conviction.manifest, &is_over, &mut runs);
         };
         Ok(Shrunk {
             header: tree.best().clone(),
@@ -120,9 +122,16 @@ impl Shrink<'_> {
 
     /// Runs what would be tried if nothing failed, and takes the first that does: what
     /// was run beyond it is forgotten.
-    fn next(&self, tree: Smaller, manifest: bool, runs: &mut u64) -> (Smaller, bool) {
+    fn next(
+        &self,
+        tree: Smaller,
+        manifest: bool,
+        is_over: &(dyn Fn() -> bool + Sync),
+        runs: &mut u64,
+    ) -> (Smaller, bool) {
         let mut ahead = vec![tree];
-        while ahead.len() < self.jobs.get().saturating_mul(AHEAD) {
+        let most = self.jobs.get().min(MOST_JOBS) * AHEAD;
+        while ahead.len() < most {
             let mut next = ahead[ahead.len() - 1].clone();
             if !next.complicate() {
                 break;
@@ -130,9 +139,16 @@ impl Shrink<'_> {
             ahead.push(next);
         }
         let (mut told, mut hit) = (0, None);
-        let (system, check) = (self.system, self.check);
-        let work = |tree: &Smaller| conviction(&tree.current(), system, check);
-        let done = in_order(ahead.iter(), self.jobs, self.stop, work, |found| {
+        let (system, check, stop) = (self.system, self.check, self.stop);
+        let enough = AtomicBool::new(false);
+        let work = |tree: &Smaller| {
+            let found = conviction(&tree.current(), system, check);
+            if stop.load(Ordering::Relaxed) || is_over() {
+                enough.store(true, Ordering::Relaxed);
+            }
+            found
+        };
+        let done = in_order(ahead.iter(), self.jobs, &enough, work, |found| {
             told += 1;
             *runs += 1;
             hit = found.filter(|conviction| conviction.manifest || !manifest);
@@ -141,12 +157,9 @@ impl Shrink<'_> {
                 None => ControlFlow::Continue(()),
             })
         });
-        // Nothing above fails; a stop may have kept all from beginning.
-        if done.is_err() || told == 0 {
-            let tree = ahead.swap_remove(0);
-            return (tree, true);
-        }
-        let mut tree = ahead.swap_remove(told - 1);
+        // Nothing above goes wrong.
+        debug_assert_eq!(done, Ok(()));
+        let mut tree = ahead.swap_remove(told.max(1) - 1);
         let more = match hit {
             Some(conviction) => {
                 tree.convicted(conviction);

@@ -135,6 +135,10 @@ pub(super) struct KeepArgs {
     /// The folder
     #[arg(long, value_name = "DIR", default_value = "histories")]
     pub(super) into: PathBuf,
+    /// Write a kept history anew, after a change of the system that is meant: the same
+    /// checks must be violated
+    #[arg(long, conflicts_with_all = ["name", "sentence", "into"])]
+    pub(super) anew: bool,
 }
 
 #[derive(Args)]

@@ -2,7 +2,12 @@
 
 use std::{fs, path::Path};
 
-use super::{Console, Exit, Suite, arguments::KeepArgs, recorded, shrink::bare_name};
+use super::{
+    Console, Exit, Suite,
+    arguments::KeepArgs,
+    recorded::{self, Recorded},
+    shrink::bare_name,
+};
 use crate::{
     kept::{self, Folder, Story},
     report::{Halt, campaign::title},
@@ -14,6 +19,9 @@ pub(super) fn keep(
     args: &KeepArgs,
     console: &mut Console<'_>,
 ) -> Result<Exit, Halt> {
+    if args.anew {
+        return keep_anew(suite, &args.history, console);
+    }
     let folder = Folder::new(&args.into);
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -26,12 +34,8 @@ pub(super) fn keep(
     let told = args.sentence.as_deref().map(kept::sentence).transpose();
     let told = told.map_err(Halt::BadInput)?;
     let recorded = recorded::again(suite, &args.history)?;
-    let (file, outcome) = (&recorded.file, &recorded.outcome);
-    if let Some(defect) = outcome.defects.first() {
-        return Err(Halt::BadInput(format!(
-            "{file}: the run is defective, which no history shows ({defect}): it cannot be kept"
-        )));
-    }
+    let outcome = &recorded.outcome;
+    without_defect(&recorded)?;
     let story = Story {
         name,
         told: told.unwrap_or_else(|| what_it_is(outcome)),
@@ -48,6 +52,27 @@ pub(super) fn keep(
     console.out.write_all(said.as_bytes())?;
     remove(&args.history)?;
     Ok(Exit::Valid)
+}
+
+/// The header is what is kept; the run of it may be another now.
+fn keep_anew(suite: &Suite, history: &Path, console: &mut Console<'_>) -> Result<Exit, Halt> {
+    let folder = Folder::new(history.parent().unwrap_or(Path::new("")));
+    let recorded = recorded::anew(suite, history)?;
+    without_defect(&recorded)?;
+    let path = folder.keep_anew(&bare_name(history), &recorded.outcome);
+    let path = path.map_err(Halt::BadInput)?;
+    writeln!(console.out, "kept anew  {}", path.display())?;
+    Ok(Exit::Valid)
+}
+
+fn without_defect(recorded: &Recorded<'_>) -> Result<(), Halt> {
+    match recorded.outcome.defects.first() {
+        None => Ok(()),
+        Some(defect) => Err(Halt::BadInput(format!(
+            "{}: the run is defective, which no history shows ({defect}): it cannot be kept",
+            recorded.file
+        ))),
+    }
 }
 
 /// What is known of a run that nobody has told yet.

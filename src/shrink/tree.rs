@@ -343,3 +343,166 @@ fn hash(header: &Header) -> u64 {
     line.hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        fault::{Injection, Target},
+        nemesis::{Nemesis, crash, gc_pause, lose, pause, rate},
+        shrink::Size,
+        workload::{Clocks, MS, SECOND, Workload},
+    };
+
+    /// Runs with some dozens of faults of all kinds of triggers and targets.
+    fn headers() -> impl Strategy<Value = Header> {
+        let header = |seed| {
+            let workload = Workload {
+                nemesis: Nemesis::one_in(
+                    1,
+                    vec![
+                        pause(Target::Leader),
+                        crash(Target::Servers),
+                        gc_pause(Target::AnyClient, None),
+                        lose("renew"),
+                        rate(Target::Store),
+                    ],
+                ),
+                clocks: Clocks::WithinBound,
+                ..Workload::named("w")
+            };
+            Header::of(&workload, seed, "deposed", None)
+        };
+        (0_u64..1_000).prop_map(header)
+    }
+
+    /// What a run must keep to fail: so many faults of each of two kinds, so many clients,
+    /// so much chaos.
+    #[derive(Clone, Debug)]
+    struct Needs {
+        pauses: usize,
+        crashes: usize,
+        clients: u8,
+        chaos: u64,
+    }
+
+    impl Needs {
+        fn met_by(&self, header: &Header) -> bool {
+            let count = |name: &str| {
+                let named = |entry: &&Injection| entry.fault.name() == name;
+                header.schedule.iter().filter(named).count()
+            };
+            count("pause") >= self.pauses
+                && count("crash") >= self.crashes
+                && header.cluster.clients >= self.clients
+                && header.chaos >= self.chaos
+        }
+    }
+
+    fn needs() -> impl Strategy<Value = Needs> {
+        (0_usize..3, 0_usize..3, 1_u8..=3, 1..=10_u64).prop_map(|(pauses, crashes, clients, s)| {
+            Needs {
+                pauses,
+                crashes,
+                clients,
+                chaos: s * SECOND / 2,
+            }
+        })
+    }
+
+    /// The smallest that fails, of a run that does; and how many were tried.
+    fn smallest(header: &Header, fails: impl Fn(&Header) -> bool) -> (Header, usize) {
+        let mut tree = Smaller::new(header.clone(), Conviction::of_the_whole(header));
+        let (mut more, mut tried) = (tree.simplify(), 0);
+        while more {
+            tried += 1;
+            assert!(tried < 20_000, "it never ends");
+            let current = tree.current();
+            assert_eq!(current.validate(), Ok(()));
+            more = match fails(&current) {
+                true => tree.simplify(),
+                false => tree.complicate(),
+            };
+        }
+        assert_eq!(
+            tree.current(),
+            *tree.best(),
+            "in the end it is the smallest"
+        );
+        (tree.best().clone(), tried)
+    }
+
+    fn never_larger(small: &Header, than: &Header) {
+        let (small, than) = (Size::of(small), Size::of(than));
+        assert!(small.faults <= than.faults, "{small} of {than}");
+        assert!(small.clients <= than.clients, "{small} of {than}");
+        assert!(small.length <= than.length, "{small} of {than}");
+    }
+
+    proptest! {
+        /// Where each thing that a failure needs is needed for itself, nothing else is left.
+        #[test]
+        fn what_is_left_is_what_it_takes(header in headers(), needs in needs()) {
+            prop_assume!(needs.met_by(&header));
+            let (small, _) = smallest(&header, |header| needs.met_by(header));
+            prop_assert!(needs.met_by(&small));
+            never_larger(&small, &header);
+            prop_assert_eq!(small.schedule.len(), needs.pauses + needs.crashes);
+            prop_assert_eq!(small.cluster.clients, needs.clients);
+            prop_assert!(small.clocks.is_empty() && small.offsets.is_empty());
+            for entry in &small.schedule {
+                let plain = |target| matches!(target, Target::Leader | Target::Store);
+                prop_assert!(entry.fault.targets().into_iter().all(plain), "{:?}", entry);
+            }
+        }
+
+        /// A simulation is no monotone thing: less may fail where more does not. It ends
+        /// all the same, with something that fails.
+        #[test]
+        fn it_ends_whatever_fails(header in headers(), one_in in 2_u64..8) {
+            let fails = |small: &Header| *small == header || hash(small).is_multiple_of(one_in);
+            let (small, _) = smallest(&header, fails);
+            prop_assert!(fails(&small));
+            never_larger(&small, &header);
+        }
+
+        /// What is smallest cannot be shrunk: who shrinks twice has it once.
+        #[test]
+        fn the_smallest_stays_as_it_is(header in headers(), needs in needs()) {
+            prop_assume!(needs.met_by(&header));
+            let fails = |header: &Header| needs.met_by(header);
+            let (small, _) = smallest(&header, fails);
+            let (again, _) = smallest(&small, fails);
+            prop_assert_eq!(again, small);
+        }
+    }
+
+    /// Where the conviction came is where the run is cut: at once, to two digits.
+    #[test]
+    fn a_run_ends_where_it_was_convicted() {
+        let header = Header::of(&Workload::named("w"), 0, "deposed", None);
+        let conviction = Conviction {
+            at: 1_234 * MS,
+            culprit: 1_201 * MS,
+            manifest: true,
+        };
+        let mut tree = Smaller::new(header, conviction);
+        let (mut more, mut last) = (tree.simplify(), 0);
+        while more {
+            let header = tree.current();
+            let end = header.chaos + header.calm;
+            // Everything that happened by then is needed.
+            more = match end >= 1_235 * MS && header.cluster.clients == 3 {
+                true => {
+                    last = end;
+                    tree.convicted(conviction);
+                    tree.simplify()
+                }
+                false => tree.complicate(),
+            };
+        }
+        assert_eq!(last, 1_300 * MS);
+    }
+}
