@@ -53,8 +53,8 @@ pub(super) enum Change {
     NoResigning,
     /// Every message takes the least time.
     SteadyNetwork,
-    /// An entry's party is a plainer one.
-    Party(usize, String, Target),
+    /// A party of an entry that is the first of these is the second, a plainer one.
+    Party(usize, String, [Target; 2]),
     /// Entries stand in the order of their times.
     InOrder,
 }
@@ -104,9 +104,9 @@ impl Change {
                 let Network { min_latency, .. } = header.network;
                 changed.network.max_latency = min_latency;
             }
-            Change::Party(entry, party, target) => {
+            Change::Party(entry, party, targets) => {
                 let entry = changed.schedule.get_mut(*entry)?;
-                *entry = with_party(entry, party, *target)?;
+                *entry = with_party(entry, party, *targets)?;
             }
             Change::InOrder => changed.schedule.sort_by_key(super::knob::time_of),
         }
@@ -121,8 +121,11 @@ impl Change {
         };
         let parties = fields.into_iter().flat_map(|(field, value)| {
             let target = serde_json::from_value(value).into_iter();
-            let plainer = target.flat_map(|target: Target| plainer(target, header));
-            plainer.map(move |plain| Change::Party(entry, field.clone(), plain))
+            let targets = target.flat_map(|target| {
+                let plainer = plainer(target, header).into_iter();
+                plainer.map(move |plain| [target, plain])
+            });
+            targets.map(move |targets| Change::Party(entry, field.clone(), targets))
         });
         parties.collect()
     }
@@ -154,9 +157,13 @@ fn plainer(target: Target, header: &Header) -> Vec<Target> {
     }
 }
 
-fn with_party(entry: &Injection, party: &str, target: Target) -> Option<Injection> {
+fn with_party(entry: &Injection, party: &str, [from, to]: [Target; 2]) -> Option<Injection> {
     let mut value = serde_json::to_value(entry).ok()?;
-    *value.get_mut(party)? = serde_json::to_value(target).ok()?;
+    let target = value.get_mut(party)?;
+    if *target != serde_json::to_value(from).ok()? {
+        return None;
+    }
+    *target = serde_json::to_value(to).ok()?;
     serde_json::from_value(value).ok()
 }
 
