@@ -131,6 +131,24 @@ fn judged_anew(readme: &str, name: &str, verdicts: &[String]) -> String {
     text
 }
 
+/// Text in lines of a hundred characters, as a person would break them.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > 100 {
+            lines.push('\n');
+            width = 0;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines += word;
+        width += length;
+    }
+    lines
+}
+
 /// A sentence as it can stand in a story.
 ///
 /// # Errors
@@ -226,7 +244,8 @@ impl Folder {
         shelf::write(&path, false, header, history).map_err(|error| cannot(&path, &error))?;
         let verdicts = story.verdicts.iter();
         let verdicts: String = verdicts.map(|verdict| format!("- {verdict}\n")).collect();
-        let section = format!("\n## {}\n\n{}\n\n{verdicts}", story.name, story.told);
+        let (name, told) = (&story.name, wrapped(&story.told));
+        let section = format!("\n## {name}\n\n{told}\n\n{verdicts}");
         let told = format!("{}\n{section}", before.trim_end());
         let written = shelf::whole(&readme, readme.exists(), |file| {
             file.write_all(told.as_bytes())
@@ -376,5 +395,46 @@ pub fn test(dir: &Path, systems: &[Arc<dyn System>]) {
     match Folder::new(dir).hold(systems, crate::parallel::all_cores()) {
         Ok(held) => println!("{} as told", counted(held as u64, "history")),
         Err(wrong) => panic!("\n{wrong}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const README: &str = "# Histories\n\nRuns.\n\n- not a verdict\n\n## a\n\nIt\nwakes.\n\n- x: 1\n- y: 2\n\n\
+                          ### Aside\n\n- z\n\n## b\n\nNothing.\n\n- valid\n";
+
+    #[test]
+    fn a_story_is_a_section_with_a_verdict() {
+        let found = stories(README);
+        let story = |name: &str, told: &str, verdicts: &[&str]| Story {
+            name: name.to_owned(),
+            told: told.to_owned(),
+            verdicts: verdicts
+                .iter()
+                .map(|verdict| (*verdict).to_owned())
+                .collect(),
+        };
+        let expected = [
+            story("a", "It wakes.", &["x: 1", "y: 2"]),
+            story("b", "Nothing.", &["valid"]),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn only_a_storys_verdicts_are_judged_anew() {
+        let anew = judged_anew(README, "a", &["x: 3".to_owned()]);
+        assert_eq!(anew, README.replace("- x: 1\n- y: 2\n", "- x: 3\n"));
+    }
+
+    #[test]
+    fn a_long_story_is_broken_between_its_words() {
+        let story = ["deposed"; 30].join(" ");
+        let lines = wrapped(&story);
+        assert!(lines.lines().all(|line| line.len() <= 100), "{lines}");
+        assert_eq!(lines.lines().count(), 3, "no more than it takes");
+        assert_eq!(lines.split_whitespace().count(), 30);
     }
 }

@@ -18,8 +18,8 @@ use crate::{
 /// One change. None makes anything of a run more: no fault, no client, no time is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The run ends when twice the time to its conviction has passed, and a second: a
-    /// fault less, and the failure may come later.
+    /// The run ends a quarter later than it was convicted, and a second: a fault less, and
+    /// the failure may come later.
     End,
     /// The run ends at the event that is wrong.
     EndAtCulprit,
@@ -65,8 +65,8 @@ impl Change {
         let mut changed = header.clone();
         match self {
             Change::End => {
-                let later = conviction.at.saturating_mul(2).saturating_add(SECOND);
-                end_at(&mut changed, later);
+                let later = conviction.at / 4 + SECOND;
+                end_at(&mut changed, conviction.at.saturating_add(later));
             }
             Change::EndAtCulprit => end_at(&mut changed, conviction.culprit),
             Change::EndAtConviction => end_at(&mut changed, conviction.at),

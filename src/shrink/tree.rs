@@ -247,7 +247,13 @@ fn round() -> VecDeque<Pass> {
         Pass::Clients(1),
     ];
     passes.extend(settings.map(Pass::Once));
-    passes.extend([Pass::Last(1), Pass::Then(Later::Drops)]);
+    // What is left of a late failure is brought forward first: each run costs its length.
+    passes.extend([
+        Pass::Last(1),
+        Pass::Turn(Knob::Gap(0), None),
+        Pass::Once(Change::End),
+        Pass::Then(Later::Drops),
+    ]);
     passes.extend(ends.clone());
     passes.extend([Later::Nodes, Later::Knobs, Later::Parties].map(Pass::Then));
     passes.extend(ends);
