@@ -29,6 +29,8 @@ pub(super) enum Change {
     Last(usize),
     /// These many entries, from this one on, are left out.
     Without(usize, usize),
+    /// An entry is left out, and chance falls otherwise: latencies, and who is drawn.
+    WithoutUnder(usize, u64),
     /// So many clients.
     Clients(u8),
     /// So many replicas.
@@ -79,6 +81,11 @@ impl Change {
             Change::Without(first, count) => {
                 let gone = *first..first + count;
                 retain(&mut changed.schedule, |place| !gone.contains(&place));
+            }
+            Change::WithoutUnder(_, seed) if *seed == header.seed => return None,
+            Change::WithoutUnder(entry, seed) => {
+                changed.seed = *seed;
+                retain(&mut changed.schedule, |place| place != *entry);
             }
             Change::Clients(clients) => {
                 changed.cluster.clients = *clients.min(&header.cluster.clients);

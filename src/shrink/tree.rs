@@ -134,7 +134,7 @@ impl Smaller {
             match pass.next(&self.best, self.conviction) {
                 Next::Try(header) => {
                     if self.is_new(&header) {
-                        self.trying = Some(header);
+                        self.trying = Some(*header);
                         return true;
                     }
                     self.answer(false);
@@ -203,23 +203,32 @@ enum Pass {
     /// Parts of the schedule left out: so many entries, the last of which stands before
     /// this place.
     Drop { size: usize, end: usize },
+    /// Of more than a few faults single ones left out under other seeds, from the one that
+    /// stands before this place.
+    Reseed { end: usize, seed: u64 },
     /// A number turned down.
     Turn(Knob, Option<Ladder>),
     /// What depends on what is left by then.
     Then(Later),
 }
 
+/// As many faults as a reader takes in.
+const FEW: usize = 3;
+/// Under how many other seeds a fault is left out.
+const SEEDS: u64 = 4;
+
 /// Passes that are made when their turn comes.
 #[derive(Clone, Copy, Debug)]
 enum Later {
     Drops,
+    Reseeds,
     Nodes,
     Knobs,
     Parties,
 }
 
 enum Next {
-    Try(Header),
+    Try(Box<Header>),
     /// There is no such change: on to the next.
     Nothing,
     /// These, in the place of this pass.
@@ -255,7 +264,7 @@ fn round() -> VecDeque<Pass> {
         Pass::Then(Later::Drops),
     ]);
     passes.extend(ends.clone());
-    passes.extend([Later::Nodes, Later::Knobs, Later::Parties].map(Pass::Then));
+    passes.extend([Later::Reseeds, Later::Nodes, Later::Knobs, Later::Parties].map(Pass::Then));
     passes.extend(ends);
     passes.extend([Change::SteadyNetwork, Change::InOrder].map(Pass::Once));
     passes.into()
@@ -269,6 +278,10 @@ impl Later {
             Later::Drops => vec![Pass::Drop {
                 size: entries.div_ceil(2),
                 end: entries,
+            }],
+            Later::Reseeds => vec![Pass::Reseed {
+                end: entries,
+                seed: 0,
             }],
             Later::Nodes => {
                 let clocks = best.clocks.keys().cloned().map(Change::TrueClock);
@@ -292,7 +305,7 @@ impl Later {
 impl Pass {
     fn next(&mut self, best: &Header, conviction: Conviction) -> Next {
         let tried = |change: Change| match change.of(best, conviction) {
-            Some(header) => Next::Try(header),
+            Some(header) => Next::Try(Box::new(header)),
             None => Next::Nothing,
         };
         match self {
@@ -313,6 +326,9 @@ impl Pass {
                 let first = end.saturating_sub(*size);
                 tried(Change::Without(first, *end - first))
             }
+            Pass::Reseed { end: 0, .. } => Next::Done,
+            Pass::Reseed { .. } if best.schedule.len() <= FEW => Next::Done,
+            Pass::Reseed { end, seed } => tried(Change::WithoutUnder(*end - 1, *seed)),
             Pass::Turn(knob, ladder) => {
                 let Some(at) = knob.read(best) else {
                     return Next::Done;
@@ -321,7 +337,10 @@ impl Pass {
                 let Some(to) = ladder.next() else {
                     return Next::Done;
                 };
-                knob.turn(best, to).map_or(Next::Nothing, Next::Try)
+                match knob.turn(best, to) {
+                    Some(header) => Next::Try(Box::new(header)),
+                    None => Next::Nothing,
+                }
             }
             Pass::Then(later) => Next::First(later.passes(best, conviction)),
         }
@@ -335,6 +354,10 @@ impl Pass {
             Pass::Clients(clients) => *clients += 1,
             Pass::Last(faults) => *faults *= 2,
             Pass::Drop { size, end } => *end = end.saturating_sub(*size),
+            Pass::Reseed { end, seed } if fails || *seed + 1 == SEEDS => {
+                (*end, *seed) = (*end - 1, 0);
+            }
+            Pass::Reseed { seed, .. } => *seed += 1,
             Pass::Turn(_, Some(ladder)) => ladder.answer(fails),
             Pass::Turn(_, None) | Pass::Then(_) => {}
         }

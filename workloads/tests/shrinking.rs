@@ -36,7 +36,7 @@ fn deposed(dir: &Path, command: &str) -> (u8, String, String) {
     let args = format!("deposed {command}");
     let args = args.split(' ').map(|arg| arg.replace("DIR", here));
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = cli::run(&suite, args.map(String::from), &mut out, &mut err);
+    let code = cli::run(&suite, args, &mut out, &mut err);
     let text = |bytes| String::from_utf8(bytes).expect("text").replace(here, "DIR");
     (code, text(out), text(err))
 }
