@@ -1,5 +1,5 @@
 //! Histories that are kept: a folder of them, and a `README.md` in it that tells each and
-//! says what was judged of it. [`test`] makes each a regression test.
+//! says what was judged of it. [`test()`] makes each a regression test.
 //!
 //! Of a history `paused-leader.jsonl` the README says, in a section of its own:
 //!
