@@ -20,7 +20,7 @@ use crate::{
     flaw::Flaw,
     node::panic_text,
     parallel::{self, all_cores},
-    report::{self, campaign::Pages, shelf::Shelf, tally::Standing},
+    report::{self, campaign::Beside, shelf::Shelf, tally::Standing},
     run::{self, Header, Outcome},
     system::System,
     workload::Workload,
@@ -232,7 +232,7 @@ pub fn holds(workload: &Workload, system: &Arc<dyn System>, dir: &Path) -> Resul
     let seeds = 0..=workload.seeds.saturating_sub(1);
     let shelf = Shelf::open(dir)?;
     let plan = [(workload, seeds)];
-    let tallies = report::campaign::tell(&campaign, &plan, &shelf, Pages::None, &mut text);
+    let tallies = report::campaign::tell(&campaign, &plan, &shelf, Beside::default(), &mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
     match tallies {
         Ok(tallies)

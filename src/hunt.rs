@@ -15,6 +15,7 @@ use crate::{
     flaw::Flaw,
     rng::stream,
     run::{Header, checkers_header},
+    shrink::Conviction,
     system::System,
     workload::Workload,
     world,
@@ -82,26 +83,18 @@ impl Hunt<'_> {
 
     fn seed(&self, system: &Arc<dyn System>, seed: u64, spoils: &mut Spoils) -> Result<(), String> {
         let header = self.header(system, seed);
-        header.validate().map_err(|error| error.to_string())?;
-        let mut trial = Trial::new(&header, self.check);
-        let recorded = world::record_while(&header, system, |events| trial.hear(events))?;
-        if let Some((node, message)) = recorded.panics.first() {
-            return Err(format!("seed {seed}: a task of {node} panicked: {message}"));
-        }
-        if let Some(discrepancy) = recorded.discrepancy {
-            return Err(format!("seed {seed}: {discrepancy}"));
-        }
-        spoils.simulated += match trial.convicted {
-            true => trial.time,
-            false => header.chaos.saturating_add(header.calm),
-        };
-        let found = trial.finish(&recorded.history);
-        (spoils.convicted, spoils.manifest) = (found.convicted, found.manifest);
+        let judge = Judge::new(&checkers_header(&header));
+        let found = Trial::new(judge, self.check).run(&header, system);
+        let found = found.map_err(|defect| format!("seed {seed}: {defect}"))?;
+        spoils.simulated += found.at;
+        spoils.convicted = found.conviction.is_some();
+        spoils.manifest = found.conviction.is_some_and(|found| found.manifest);
         spoils.sooner = spoils.sooner.or(found.sooner);
         Ok(())
     }
 
-    fn header(&self, system: &Arc<dyn System>, seed: u64) -> Header {
+    /// The run of a seed.
+    pub fn header(&self, system: &Arc<dyn System>, seed: u64) -> Header {
         let mut header = Header::of(self.workload, seed, system.name(), Some(self.flaw));
         if self.schedules == Schedules::Uniform {
             header.schedule = uniform(self.workload, seed);
@@ -118,11 +111,27 @@ fn uniform(workload: &Workload, seed: u64) -> Schedule {
     )
 }
 
+/// Runs a header until a check convicts it, or to its end.
+///
+/// # Errors
+/// A header that cannot be run, or a run that went wrong as a whole.
+pub(crate) fn conviction(
+    header: &Header,
+    system: &Arc<dyn System>,
+    check: Check,
+) -> Result<Option<Conviction>, String> {
+    header.validate().map_err(|error| error.to_string())?;
+    let judge = Judge::of(&checkers_header(header), &[check]);
+    let found = Trial::new(judge, check).run(header, system)?;
+    Ok(found.conviction)
+}
+
 /// A run being judged while it runs.
 struct Trial {
     judge: Judge,
     check: Check,
     heard: usize,
+    /// Of the last event that was heard, ns.
     time: Nanos,
     convicted: bool,
     /// The first other check to convict, if it did before.
@@ -130,15 +139,27 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(header: &Header, check: Check) -> Self {
+    fn new(judge: Judge, check: Check) -> Self {
         Self {
-            judge: Judge::new(&checkers_header(header)),
+            judge,
             check,
             heard: 0,
             time: 0,
             convicted: false,
             sooner: None,
         }
+    }
+
+    fn run(mut self, header: &Header, system: &Arc<dyn System>) -> Result<Found, String> {
+        let recorded = world::record_while(header, system, |events| self.hear(events))?;
+        if let Some((node, message)) = recorded.panics.first() {
+            return Err(format!("a task of {node} panicked: {message}"));
+        }
+        if let Some(discrepancy) = recorded.discrepancy {
+            return Err(discrepancy);
+        }
+        let end = header.chaos.saturating_add(header.calm);
+        Ok(self.finish(&recorded.history, end))
     }
 
     /// Judges further events; whether more are wanted.
@@ -158,11 +179,20 @@ impl Trial {
     }
 
     /// The last word: what was not heard yet, and what only the end decides.
-    fn finish(mut self, history: &[Event]) -> Found {
+    fn finish(mut self, history: &[Event], end: Nanos) -> Found {
+        let at = match self.convicted {
+            true => self.time,
+            false => end,
+        };
         if !self.convicted {
             let mut rest = history[self.heard.min(history.len())..].to_vec();
             self.hear(&mut rest);
         }
+        // What only the last events show is sure then, or at the end of all.
+        let sure = match self.convicted {
+            true => self.time,
+            false => end,
+        };
         let verdicts = self.judge.finish();
         let evidence = match verdicts.of(self.check) {
             Some(Verdict::Violated(evidence)) => Some(evidence),
@@ -170,19 +200,30 @@ impl Trial {
         };
         let mut violated = verdicts.violated().map(|(check, _)| check);
         let other = violated.find(|check| *check != self.check);
+        let conviction = evidence.map(|evidence| Conviction {
+            at: sure,
+            culprit: time_of(evidence.culprit, history).unwrap_or(sure),
+            manifest: is_harm(self.check, evidence, history),
+        });
         Found {
-            convicted: evidence.is_some(),
-            manifest: evidence.is_some_and(|evidence| is_harm(self.check, evidence, history)),
-            sooner: self.sooner.or(other.filter(|_| evidence.is_none())),
+            at,
+            conviction,
+            sooner: self.sooner.or(other.filter(|_| conviction.is_none())),
         }
     }
 }
 
 /// What a trial came to.
 struct Found {
-    convicted: bool,
-    manifest: bool,
+    /// When the run ended, ns.
+    at: Nanos,
+    conviction: Option<Conviction>,
     sooner: Option<Check>,
+}
+
+fn time_of(index: u64, history: &[Event]) -> Option<Nanos> {
+    let event = history.get(usize::try_from(index).ok()?)?;
+    Some(event.time)
 }
 
 /// The CPU time of this thread: a simulation runs on the thread that asks for it.

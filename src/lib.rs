@@ -36,8 +36,9 @@
 //! - [`workload`], its [`cluster`], [`mark`] (what a run must have shown), [`flaw`] (planted defects).
 //! - [`world`]: the simulation, on turmoil. [`recorder`]: what happened.
 //! - [`run`], [`campaign`] (many runs at once), [`hunt`] (how soon a planted flaw is
-//!   convicted), [`compare`] (the same seeds on several configurations), [`sweep`] (which ttl
-//!   to choose), [`timeline`] (a history as lanes over time), [`report`], [`cli`].
+//!   convicted), [`shrink`] (the least that still fails), [`kept`] (histories as tests),
+//!   [`compare`] (the same seeds on several configurations), [`sweep`] (which ttl to choose),
+//!   [`timeline`] (a history as lanes over time), [`report`], [`cli`].
 //!
 //! # Where to add
 //!
@@ -60,6 +61,7 @@ pub mod disk;
 pub mod fault;
 pub mod flaw;
 pub mod hunt;
+pub mod kept;
 pub mod lease;
 pub mod mark;
 pub mod nemesis;
@@ -71,6 +73,7 @@ pub mod recorder;
 pub mod report;
 pub mod rng;
 pub mod run;
+pub mod shrink;
 pub mod storage;
 pub mod sweep;
 pub mod system;

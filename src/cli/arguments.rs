@@ -1,6 +1,6 @@
 //! What can be said on the command line.
 
-use std::{num::NonZero, path::PathBuf};
+use std::{num::NonZero, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use deposed_checkers::history::{Name, Nanos};
@@ -38,6 +38,21 @@ A history holds all that its run needs. Exit code 0: identical, whatever the ver
 1: it differs; 2: it cannot be run. A header alone, on one line, is run and judged as by \
 `deposed run`: 0 valid, 1 violated, 3 unknown.")]
     Replay(ReplayArgs),
+    /// Make a failure smaller: fewer faults and clients, a shorter run, rounder times
+    #[command(after_help = "\
+The history is run again, and must come out byte for byte; then ever smaller runs are tried \
+that violate the same check, and the smallest is written beside it (x.jsonl: \
+x-shrunk.jsonl; no file is overwritten). What is found is the same for any number of jobs, \
+unless time is up. Exit code 0: shrunk, or nothing smaller fails; 2: bad input, no \
+violation, or it does not reproduce; 130: interrupted, and what was found by then written.")]
+    Shrink(ShrinkArgs),
+    /// Move a history into the folder whose histories are tests
+    #[command(after_help = "\
+The history is run again, and must come out byte for byte; then it is written into the \
+folder, and its name, its sentence and its verdict into the folder's README.md. It is \
+removed from where it was once both are on the disk. Exit code 0: kept, whatever its \
+verdict; 2: bad input, or the name is taken.")]
+    Keep(KeepArgs),
     /// Run the same seeds on several configurations, and count what deposed leaders did
     #[command(after_help = "\
 Other storages, no barrier, a lock-delay, idempotency keys: each is a row, and each row \
@@ -103,6 +118,51 @@ pub(super) struct RunArgs {
     /// Keep the histories of runs that passed, too
     #[arg(long)]
     pub(super) keep: bool,
+    /// Shrink each workload's first failure
+    #[arg(long)]
+    pub(super) shrink: bool,
+    /// How long that may take, for each: 30s, 2m
+    #[arg(long = "for", value_name = "TIME", value_parser = a_time, default_value = "30s", requires = "shrink")]
+    pub(super) within: Duration,
+}
+
+#[derive(Args)]
+pub(super) struct ShrinkArgs {
+    /// A history that violates a check, plain or gzipped; - is standard input
+    #[arg(value_name = "HISTORY")]
+    pub(super) history: PathBuf,
+    /// The check that must stay violated [default: the first that is]
+    #[arg(long, value_name = "CHECK")]
+    pub(super) check: Option<String>,
+    /// How long it may take: 30s, 2m
+    #[arg(long = "for", value_name = "TIME", value_parser = a_time, default_value = "30s")]
+    pub(super) within: Duration,
+    /// How many runs go on at a time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZero<u64>>,
+    /// Write the smaller history to this new file [default: beside the other]
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(super) struct KeepArgs {
+    /// A history, plain or gzipped; - is standard input
+    #[arg(value_name = "HISTORY")]
+    pub(super) history: PathBuf,
+    /// Its name in the folder [default: its file's, without -shrunk]
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// What is to be seen in it [default: the workload, the seed, the flaw]
+    #[arg(long, value_name = "SENTENCE")]
+    pub(super) sentence: Option<String>,
+    /// The folder
+    #[arg(long, value_name = "DIR", default_value = "histories")]
+    pub(super) into: PathBuf,
+    /// Write a kept history anew, after a change of the system that is meant: the same
+    /// checks must be violated
+    #[arg(long, conflicts_with_all = ["name", "sentence", "into"])]
+    pub(super) anew: bool,
 }
 
 #[derive(Args)]
@@ -145,6 +205,12 @@ pub(super) struct FlawsArgs {
     /// Hunt each flaw by other schedules, too, and print the ratio
     #[arg(long, value_name = "SCHEDULES")]
     pub(super) against: Option<Against>,
+    /// Shrink the run that first convicts each flaw, and print what is left of it
+    #[arg(long, conflicts_with_all = ["bases", "against"])]
+    pub(super) shrink: bool,
+    /// How long that may take, for each: 30s, 2m
+    #[arg(long = "for", value_name = "TIME", value_parser = a_time, default_value = "30s", requires = "shrink")]
+    pub(super) within: Duration,
     /// How many hunts run at a time [default: one a core]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) jobs: Option<NonZero<u64>>,
@@ -283,6 +349,11 @@ fn at_least_one(text: &str) -> Result<NonZero<u64>, String> {
 
 fn a_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| not_a_number(text))
+}
+
+fn a_time(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| "give a number and a unit: 30s, 2m, 500ms".to_owned())
 }
 
 fn not_a_number(text: &str) -> String {

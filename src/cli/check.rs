@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Console, Exit, arguments::CheckArgs, names};
 use crate::report::{
     Halt,
-    failure::{Exhibits, Failure, others},
+    failure::{Exhibits, Failure, Next, others},
     text::{argument, counted},
 };
 
@@ -152,7 +152,10 @@ impl Judged {
             verdicts: &self.verdicts,
             exhibits,
             file: self.lasting.then_some(&*self.file),
-            replayable: self.replayable && self.lasting,
+            next: match self.replayable {
+                true => Next::Shrink,
+                false => Next::Look,
+            },
         };
         failure.text() + "\n"
     }

@@ -1,10 +1,15 @@
 //! `deposed flaws`: is every planted flaw convicted, and how soon?
 
-use std::{io::Write, num::NonZero, ops::ControlFlow, sync::atomic::Ordering};
+use std::{
+    io::Write,
+    num::NonZero,
+    ops::ControlFlow,
+    sync::{Arc, atomic::Ordering},
+};
 
 use indicatif::ProgressBar;
 
-use super::{Console, Exit, Suite, arguments::FlawsArgs, names, progress};
+use super::{Console, Exit, Suite, arguments::FlawsArgs, names, progress, shrink::Searching};
 use crate::{
     flaw::Flaw,
     hunt::{Hunt, Schedules, Spoils},
@@ -12,7 +17,9 @@ use crate::{
     report::{
         Halt,
         hunt::{Row, Table},
+        shrinking,
     },
+    shrink::monotonic,
     system::System,
 };
 
@@ -27,6 +34,9 @@ pub(super) fn flaws(
     let system = suite.system(args.system.as_deref())?;
     let flaws = chosen(&args.flaws, &**system)?;
     let hunts = hunts(suite, &flaws)?;
+    if args.shrink {
+        return shrunk(&hunts, system, args, console);
+    }
     let (bases, most) = (args.bases.get(), args.seeds.get().min(BASES_APART));
     let mut ways = vec![Schedules::Workload];
     ways.extend(args.against.map(|_| Schedules::Uniform));
@@ -107,6 +117,55 @@ pub(super) fn flaws(
         exit = exit.and(Exit::Interrupted);
     }
     Ok(exit)
+}
+
+/// One after the other: each takes all the jobs there are.
+fn shrunk(
+    hunts: &[Hunt<'_>],
+    system: &Arc<dyn System>,
+    args: &FlawsArgs,
+    console: &mut Console<'_>,
+) -> Result<Exit, Halt> {
+    let searching = Searching {
+        system,
+        jobs: args.jobs,
+        within: args.within,
+        stop: console.stop,
+        progress: console.progress,
+    };
+    writeln!(console.out, "{}", shrinking::head(hunts))?;
+    let mut rows = Vec::new();
+    for &hunt in hunts {
+        if console.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let spoils = hunt.run(system, 0, args.seeds.get());
+        let header = hunt.header(system, spoils.seeds - 1);
+        let began = monotonic();
+        let shrunk = spoils.convicted.then(|| searching.run(&header, hunt.check));
+        let row = shrinking::Row {
+            hunt,
+            shrunk: shrunk.and_then(Result::ok).map(|shrunk| (header, shrunk)),
+            took: monotonic().saturating_sub(began),
+        };
+        writeln!(console.out, "{}", shrinking::row(hunts, &row))?;
+        console.out.flush()?;
+        rows.push(row);
+    }
+    writeln!(console.out, "{}", shrinking::median(&rows))?;
+    if rows.len() < hunts.len() {
+        writeln!(
+            console.out,
+            "interrupted after {} of {} rows",
+            rows.len(),
+            hunts.len()
+        )?;
+        return Ok(Exit::Interrupted);
+    }
+    Ok(match rows.iter().all(|row| row.shrunk.is_some()) {
+        true => Exit::Valid,
+        false => Exit::Violated,
+    })
 }
 
 /// The flaws named, each once; all when none is.

@@ -5,12 +5,15 @@ mod arguments;
 mod check;
 mod compare;
 mod flaws;
+mod keep;
 mod list;
 mod names;
 mod progress;
+mod recorded;
 mod replay;
 mod run;
 mod show;
+mod shrink;
 mod sweep;
 mod trace;
 
@@ -112,8 +115,11 @@ pub fn main(suite: Suite) -> ExitCode {
     };
     let exit = match parse(std::env::args_os(), &mut console) {
         Ok(command) => {
-            if let Command::Run(_) | Command::Compare(_) | Command::Flaws(_) | Command::Sweep(_) =
-                command
+            if let Command::Run(_)
+            | Command::Compare(_)
+            | Command::Flaws(_)
+            | Command::Shrink(_)
+            | Command::Sweep(_) = command
             {
                 stop_at_ctrl_c(&mut console);
             }
@@ -167,7 +173,7 @@ fn stop_at_ctrl_c(console: &mut Console<'_>) {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(Exit::Interrupted as u8));
         }
-        eprintln!("deposed: stopping after the seeds in hand; once more to stop at once");
+        eprintln!("deposed: stopping after the runs in hand; once more to stop at once");
     });
     if let Err(error) = set {
         console.complain(&format!("Ctrl-C will end this at once: {error}"));
@@ -227,6 +233,8 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
         Command::Run(args) => (Exit::Unknown, run::run(suite, &args, console)),
         Command::Flaws(args) => (Exit::Unknown, flaws::flaws(suite, &args, console)),
         Command::Replay(args) => (Exit::Unknown, replay::replay(suite, &args, console)),
+        Command::Shrink(args) => (Exit::Unknown, shrink::shrink(suite, &args, console)),
+        Command::Keep(args) => (Exit::Valid, keep::keep(suite, &args, console)),
         Command::Compare(args) => (Exit::Unknown, compare::compare(suite, &args, console)),
         Command::Sweep(args) => (Exit::Unknown, sweep::sweep(suite, &args, console)),
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),

@@ -17,6 +17,14 @@ pub(super) fn bar(welcome: bool, length: u64, what: &str) -> ProgressBar {
     }
 }
 
+/// What a search of unknown length says of itself; hidden where it is not welcome.
+pub(super) fn spinner(welcome: bool) -> ProgressBar {
+    match welcome {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::hidden(),
+    }
+}
+
 /// Lines of a report push the progress bar down.
 pub(super) struct AboveTheBar<'a> {
     pub(super) bar: &'a ProgressBar,

@@ -1,37 +1,28 @@
 //! `deposed replay`: the same header gives the same history, byte for byte.
 
-use std::{
-    cell::RefCell,
-    fs::File,
-    io::{self, BufRead, BufReader, Read},
-    path::Path,
-    rc::Rc,
-    sync::Arc,
-    thread,
-};
+use std::thread;
 
-use deposed_checkers::{
-    reader::{Problem, ReadError, Reader},
-    verdict::Verdict,
-    writer::event_line,
-};
-use flate2::bufread::MultiGzDecoder;
+use deposed_checkers::{verdict::Verdict, writer::event_line};
 use serde_json::Value;
 use tracing::subscriber::NoSubscriber;
 
-use super::{Console, Exit, Suite, arguments::ReplayArgs, names};
+use super::{
+    Console, Exit, Suite,
+    arguments::ReplayArgs,
+    names,
+    recorded::{Difference, Recording, recorder},
+};
 use crate::{
     campaign,
     report::{
         Halt,
-        campaign::{failure, title},
-        failure::{next, others},
+        campaign::{failure, next, title},
+        failure::others,
         shelf::Shelf,
         text::counted,
         words,
     },
     run::{Header, Outcome},
-    system::System,
 };
 
 pub(super) fn replay(
@@ -65,11 +56,11 @@ pub(super) fn replay(
                 "to replay the workload '{said}' takes a seed: `deposed replay {said} 0`"
             )));
         }
-        None => match Recorded::open(&args.what, &said)? {
-            recorded if recorded.first.is_none() => {
-                return judge_alone(suite, args, &recorded.header, &said, console);
+        None => match Recording::open(&args.what)? {
+            recording if recording.is_a_lone_header() => {
+                return judge_alone(suite, args, &recording.header, &said, console);
             }
-            recorded => (said.into_owned(), recorded.compare(suite)?),
+            recording => (said.into_owned(), against(suite, recording)?),
         },
     };
     console.out.write_all(compared.text(&what).as_bytes())?;
@@ -110,7 +101,7 @@ fn judge_alone(
     let at = kept.as_ref().ok().and_then(Option::as_ref);
     let at = at.map(|path| path.display().to_string());
     let text = if exit == Exit::Violated {
-        failure(&outcome, at.as_deref())
+        failure(&outcome, at.as_deref(), next(&outcome))
     } else {
         let word = if exit == Exit::Valid {
             "valid"
@@ -118,7 +109,7 @@ fn judge_alone(
             "unknown"
         };
         let events = counted(outcome.history.len() as u64, "event");
-        let next = at.map(|file| format!("\n{}", next(&file, true)));
+        let next = at.map(|file| format!("\n{}", next(&outcome).commands(&file)));
         format!(
             "{word}  {file}  {events}\n\n{}{}",
             others(verdicts),
@@ -130,37 +121,30 @@ fn judge_alone(
     Ok(exit)
 }
 
-/// The system that a header names.
-fn recorder<'s>(
-    suite: &'s Suite,
-    header: &Header,
-    file: &str,
-) -> Result<&'s Arc<dyn System>, Halt> {
-    let mut systems = suite.systems.iter();
-    let found = systems.find(|system| system.name() == header.system);
-    found.ok_or_else(|| {
-        let held: Vec<&str> = suite.systems.iter().map(|system| system.name()).collect();
-        Halt::BadInput(format!(
-            "{file}: a run of the system '{}', and this binary holds {}; replay it with the one \
-             that recorded it",
-            header.system,
-            held.join(", ")
-        ))
-    })
-}
-
 /// What a comparison found.
 struct Compared {
     outcome: Outcome,
     difference: Option<Difference>,
+    /// What the two sides are called.
+    sides: (&'static str, &'static str),
     note: &'static str,
 }
 
-/// The first event that differs; `None` where one side has ended.
-struct Difference {
-    index: usize,
-    before: (&'static str, Option<String>),
-    now: (&'static str, Option<String>),
+/// Runs a history's header, and compares with the history.
+fn against(suite: &Suite, recording: Recording) -> Result<Compared, Halt> {
+    let system = recorder(suite, &recording.header, &recording.file)?;
+    let outcome = campaign::outcome(&recording.header, system);
+    let ours = serde_json::to_vec(&recording.header).unwrap_or_default();
+    let note = match ours == recording.line.trim_ascii() {
+        true => "",
+        false => " (its header is worded otherwise)",
+    };
+    Ok(Compared {
+        difference: recording.difference(&outcome)?,
+        outcome,
+        sides: ("history", "run"),
+        note,
+    })
 }
 
 /// Runs a header twice, on two threads.
@@ -194,169 +178,15 @@ fn twice(suite: &Suite, header: &Header) -> Result<Compared, Halt> {
         .find(|(_, first, second)| first != second)
         .map(|(index, first, second)| Difference {
             index,
-            before: ("first", first),
-            now: ("second", second),
+            before: first,
+            now: second,
         });
     Ok(Compared {
         outcome: second,
         difference,
+        sides: ("first", "second"),
         note: "",
     })
-}
-
-/// A history that is read event by event, each line as it stands there.
-struct Recorded {
-    file: String,
-    header: Header,
-    /// The header's line.
-    line: Vec<u8>,
-    /// The first event's line, if there is one.
-    first: Option<Vec<u8>>,
-    events: Reader<AsItPasses>,
-    passed: Rc<RefCell<Vec<u8>>>,
-}
-
-impl Recorded {
-    /// Opens a history, `-` being standard input, and reads as far as the first event: what
-    /// is malformed is bad input, wherever it comes from, and no difference.
-    fn open(path: &Path, file: &str) -> Result<Self, Halt> {
-        let passed = Rc::default();
-        let input = input(path, Rc::clone(&passed)).map_err(|error| {
-            let (file, line, problem) = (file.to_owned(), 0, Problem::Open(error));
-            bad(ReadError {
-                file,
-                line,
-                problem,
-            })
-        })?;
-        let (_, events) = Reader::new(input, file).map_err(|error| {
-            let read = match error.problem {
-                // Who means to run it is told what would fit.
-                Problem::Header(_) => runnable(&taken(&passed), file).err(),
-                _ => None,
-            };
-            read.unwrap_or_else(|| bad(error))
-        })?;
-        let line = taken(&passed);
-        let header = runnable(&line, file)?;
-        let mut recorded = Self {
-            file: file.to_owned(),
-            header,
-            line,
-            first: None,
-            events,
-            passed,
-        };
-        recorded.first = recorded.next_line()?;
-        Ok(recorded)
-    }
-
-    /// The next event's line, without its end.
-    fn next_line(&mut self) -> Result<Option<Vec<u8>>, Halt> {
-        let event = self.events.next().transpose().map_err(bad)?;
-        Ok(event.map(|_| taken(&self.passed)))
-    }
-
-    /// Runs the header, and compares with the history.
-    fn compare(mut self, suite: &Suite) -> Result<Compared, Halt> {
-        let system = recorder(suite, &self.header, &self.file)?;
-        let outcome = campaign::outcome(&self.header, system);
-        let mut before = self.first.take();
-        let mut difference = None;
-        for index in 0.. {
-            let now = outcome.history.get(index).map(event_line);
-            if before.as_deref() != now.as_deref().map(str::as_bytes) {
-                let before = before.map(|line| String::from_utf8_lossy(&line).into_owned());
-                difference = Some(Difference {
-                    index,
-                    before: ("history", before),
-                    now: ("run", now),
-                });
-                break;
-            }
-            if before.is_none() {
-                break;
-            }
-            before = self.next_line()?;
-        }
-        let ours = serde_json::to_vec(&self.header).unwrap_or_default();
-        let note = match difference.is_some() || ours == self.line.trim_ascii() {
-            true => "",
-            false => " (its header is worded otherwise)",
-        };
-        Ok(Compared {
-            outcome,
-            difference,
-            note,
-        })
-    }
-}
-
-/// Reads a header line as one that can be run.
-fn runnable(line: &[u8], file: &str) -> Result<Header, Halt> {
-    let refuse = |why: String| Halt::BadInput(format!("{file}: {why}"));
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    let header = Header::read(line).map_err(refuse)?;
-    header.validate().map_err(|why| refuse(why.to_string()))?;
-    Ok(header)
-}
-
-fn bad(error: ReadError) -> Halt {
-    Halt::BadInput(error.to_string())
-}
-
-/// The line that has passed, without its end.
-fn taken(passed: &RefCell<Vec<u8>>) -> Vec<u8> {
-    let mut line = passed.take();
-    line.pop_if(|last| *last == b'\n');
-    line.pop_if(|last| *last == b'\r');
-    line
-}
-
-/// A file's text, plain or gzipped.
-fn input(path: &Path, passed: Rc<RefCell<Vec<u8>>>) -> io::Result<AsItPasses> {
-    let mut raw: Box<dyn BufRead> = match path == Path::new("-") {
-        true => Box::new(BufReader::new(io::stdin())),
-        false => Box::new(BufReader::new(File::open(path)?)),
-    };
-    let mut magic = Vec::new();
-    (&mut raw).take(2).read_to_end(&mut magic)?;
-    let gzipped = magic == [0x1f, 0x8b];
-    let raw = io::Cursor::new(magic).chain(raw);
-    let text: Box<dyn BufRead> = match gzipped {
-        true => Box::new(BufReader::new(MultiGzDecoder::new(raw))),
-        false => Box::new(raw),
-    };
-    Ok(AsItPasses { text, passed })
-}
-
-/// Keeps what is read of a text: an event does not tell how its line was written.
-struct AsItPasses {
-    text: Box<dyn BufRead>,
-    passed: Rc<RefCell<Vec<u8>>>,
-}
-
-impl Read for AsItPasses {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.text.read(into)?;
-        self.passed.borrow_mut().extend(&into[..read]);
-        Ok(read)
-    }
-}
-
-impl BufRead for AsItPasses {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.text.fill_buf()
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        // What is consumed was in the buffer that was last filled: nothing is read here.
-        if let Ok(filled) = self.text.fill_buf() {
-            let consumed = filled.get(..bytes).unwrap_or(filled);
-            self.passed.borrow_mut().extend(consumed);
-        }
-        self.text.consume(bytes);
-    }
 }
 
 impl Compared {
@@ -375,11 +205,12 @@ impl Compared {
                 self.note
             );
         };
-        let side = |(name, line): &(&str, Option<String>)| match line {
+        let side = |name: &str, line: &Option<String>| match line {
             Some(line) => format!("  {name:<7}  {:>9}  {line}\n", time_of(line)),
             None => format!("  {name:<7}  has ended\n"),
         };
-        let (before, now) = (side(&difference.before), side(&difference.now));
+        let before = side(self.sides.0, &difference.before);
+        let now = side(self.sides.1, &difference.now);
         format!(
             "differs  {what}  at event {}\n{before}{now}  the run has {events}{violated}\n{defects}",
             difference.index

@@ -2,16 +2,17 @@
 
 use std::{num::NonZero, ops::RangeInclusive, sync::atomic::Ordering};
 
-use super::{Console, Exit, Suite, arguments::RunArgs, names, progress};
+use super::{Console, Exit, Suite, arguments::RunArgs, names, progress, shrink::Searching};
 use crate::{
     campaign::{Campaign, Plan},
     parallel::all_cores,
     report::{
         Halt,
-        campaign::{Pages, leave_index, tell},
+        campaign::{Beside, Shrinking, leave_index, tell},
         shelf::Shelf,
         tally::{Standing, Tally},
     },
+    run::Header,
     workload::Workload,
 };
 
@@ -49,7 +50,20 @@ pub(super) fn run(suite: &Suite, args: &RunArgs, console: &mut Console<'_>) -> R
         bar: &bar,
         out: console.out,
     };
-    let tallies = tell(&campaign, &plan, &shelf, Pages::OfFailures, &mut above);
+    let searching = Searching {
+        system,
+        jobs: args.jobs,
+        within: args.within,
+        stop: console.stop,
+        progress: console.progress,
+    };
+    let shrink = |header: &Header, check| searching.run(header, check).ok();
+    let shrink: Option<Shrinking<'_>> = args.shrink.then_some(&shrink);
+    let beside = Beside {
+        pages: true,
+        shrink,
+    };
+    let tallies = tell(&campaign, &plan, &shelf, beside, &mut above);
     bar.finish_and_clear();
     let tallies = tallies?;
     leave_index(&campaign, &plan, &tallies, &shelf)?;

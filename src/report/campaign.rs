@@ -7,34 +7,42 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use deposed_checkers::verdict::Check;
+
 use super::{
     Halt,
-    failure::{Exhibits, Failure},
+    failure::{Exhibits, Failure, Next},
     html::Page,
     index::{self, Kept, Key},
-    shelf::Shelf,
+    shelf::{Shelf, file_name},
+    shrinking,
     tally::{Tally, unclaimed},
 };
 use crate::{
-    campaign::{Campaign, Plan, Run},
+    campaign::{self, Campaign, Plan, Run},
     run::{Header, Outcome},
+    shrink::Shrunk,
     timeline::selection::Selection,
 };
 
 /// How many failures of a workload are printed in full.
 const IN_FULL: usize = 3;
 
-/// Whether the failures that are told in full get a page beside their histories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pages {
-    /// Histories alone.
-    None,
-    /// Their timelines, too.
-    OfFailures,
+/// Makes a failed run smaller as long as the check is violated.
+pub type Shrinking<'a> = &'a dyn Fn(&Header, Check) -> Option<Shrunk>;
+
+/// What is left beside the histories of failures.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// The timelines of those that are told in full.
+    pub pages: bool,
+    /// Each workload's first failure as a smaller one, which is told in its place.
+    pub shrink: Option<Shrinking<'a>>,
 }
 
 /// Runs a plan, tells what happens, and keeps the histories that are worth it. After
-/// a stop the workloads that were not reached are left out.
+/// a stop the workloads that were not reached are left out. Of a failure that
+/// is shrunk its own history is kept, too.
 ///
 /// # Errors
 /// A header that cannot be run, a history that cannot be kept, a reader that left.
@@ -42,7 +50,7 @@ pub fn tell<'w>(
     campaign: &Campaign<'_>,
     plan: &Plan<'w>,
     shelf: &Shelf,
-    pages: Pages,
+    beside: Beside<'_>,
     out: &mut dyn Write,
 ) -> Result<Vec<Tally<'w>>, Halt> {
     let width = plan
@@ -64,7 +72,15 @@ pub fn tell<'w>(
                 return Ok(());
             };
             tally.add(&run);
-            told(&run, tally, campaign.keep, shelf, pages, out)
+            let shrink = beside.shrink.filter(|_| tally.failures() == 1);
+            told(
+                &run,
+                tally,
+                campaign,
+                shelf,
+                Beside { shrink, ..beside },
+                out,
+            )
         })();
         match halted {
             Ok(()) => ControlFlow::Continue(()),
@@ -87,26 +103,34 @@ pub fn tell<'w>(
 fn told(
     run: &Run<'_>,
     tally: &mut Tally<'_>,
-    keep: bool,
+    campaign: &Campaign<'_>,
     shelf: &Shelf,
-    pages: Pages,
+    beside: Beside<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Halt> {
     let outcome = &run.outcome;
-    let kept = (keep || run.is_worth_a_look())
+    let kept = (campaign.keep || run.is_worth_a_look())
         .then(|| shelf.keep(&outcome.header, &outcome.history))
         .transpose();
     let in_full = outcome.failed() && tally.failures() <= IN_FULL;
     if in_full {
-        let file = kept.as_ref().ok().and_then(Option::as_ref);
-        let file = file.map(|path| path.display().to_string());
-        out.write_all(failure(outcome, file.as_deref()).as_bytes())?;
+        let shrink = beside.shrink;
+        let smaller = shrink.map(|shrink| smaller(outcome, campaign, shelf, shrink));
+        let text = match smaller.transpose().map_err(Halt::BadInput)?.flatten() {
+            Some(smaller) => smaller,
+            None => {
+                let file = kept.as_ref().ok().and_then(Option::as_ref);
+                let file = file.map(|path| path.display().to_string());
+                failure(outcome, file.as_deref(), next(outcome))
+            }
+        };
+        out.write_all(text.as_bytes())?;
         out.write_all(b"\n")?;
     }
     let Some(file) = kept.map_err(Halt::BadInput)? else {
         return Ok(());
     };
-    let page = match in_full && pages == Pages::OfFailures {
+    let page = match in_full && beside.pages {
         true => page(run, &file, shelf)?,
         false => None,
     };
@@ -166,8 +190,36 @@ pub fn leave_index(
     Ok(())
 }
 
-/// A failed run in full, and where its history is.
-pub fn failure(outcome: &Outcome, file: Option<&str>) -> String {
+/// The smaller failure in full, its history kept beside the other; `None` if there is none.
+fn smaller(
+    outcome: &Outcome,
+    campaign: &Campaign<'_>,
+    shelf: &Shelf,
+    shrink: Shrinking<'_>,
+) -> Result<Option<String>, String> {
+    let header = &outcome.header;
+    let check = outcome.verdicts.violated().map(|(check, _)| check).next();
+    let shrunk = check.and_then(|check| shrink(header, check));
+    let Some(shrunk) = shrunk.filter(|shrunk| shrunk.header != *header) else {
+        return Ok(None);
+    };
+    let smaller = campaign::outcome(&shrunk.header, campaign.system);
+    let name = format!("{}-shrunk", file_name(header));
+    let file = shelf.keep_as(&name, &smaller.header, &smaller.history)?;
+    let text = shrinking::text(header, &shrunk, &smaller, Some(&file));
+    Ok(Some(text))
+}
+
+/// What can be done with a run that was kept.
+pub fn next(outcome: &Outcome) -> Next {
+    match outcome.verdicts.violated().next() {
+        Some(_) => Next::Shrink,
+        None => Next::Replay,
+    }
+}
+
+/// A failed run in full, where its history is, and what to do with it.
+pub fn failure(outcome: &Outcome, file: Option<&str>, next: Next) -> String {
     let mut exhibits = Exhibits::of(&outcome.verdicts);
     outcome.history.iter().for_each(|event| exhibits.see(event));
     let failure = Failure {
@@ -176,7 +228,7 @@ pub fn failure(outcome: &Outcome, file: Option<&str>) -> String {
         verdicts: &outcome.verdicts,
         exhibits,
         file,
-        replayable: true,
+        next,
     };
     failure.text()
 }

@@ -217,8 +217,36 @@ pub struct Failure<'a> {
     pub exhibits: Exhibits,
     /// Where the history is.
     pub file: Option<&'a str>,
-    /// Whether it can be replayed from there.
-    pub replayable: bool,
+    /// What can be done with it there.
+    pub next: Next,
+}
+
+/// What can be done with a history next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To look at it, and no more: it lacks what a replay needs.
+    Look,
+    /// To replay it, too.
+    Replay,
+    /// And to shrink it: a check was violated.
+    Shrink,
+    /// It has been shrunk, and is worth keeping.
+    Keep,
+}
+
+impl Next {
+    /// The commands, a line each.
+    pub fn commands(self, file: &str) -> String {
+        let file = argument(file);
+        let replay = format!("  replay   deposed replay {file}\n");
+        let look = format!("  look     deposed show   {file}\n");
+        match self {
+            Next::Look => look,
+            Next::Replay => replay + &look,
+            Next::Shrink => format!("{replay}{look}  shrink   deposed shrink {file}\n"),
+            Next::Keep => format!("{replay}{look}  keep     deposed keep   {file}\n"),
+        }
+    }
 }
 
 impl Failure<'_> {
@@ -234,20 +262,9 @@ impl Failure<'_> {
             parts.push(others);
         }
         if let Some(file) = self.file {
-            parts.push(next(file, self.replayable));
+            parts.push(self.next.commands(file));
         }
         parts.join("\n")
-    }
-}
-
-/// The next commands for a history.
-pub fn next(file: &str, replayable: bool) -> String {
-    let file = argument(file);
-    let replay = format!("  replay   deposed replay {file}\n");
-    let look = format!("  look     deposed show   {file}\n");
-    match replayable {
-        true => replay + &look,
-        false => look,
     }
 }
 
@@ -309,7 +326,7 @@ mod tests {
             verdicts: &verdicts,
             exhibits: exhibits(&verdicts),
             file: Some("runs/partition-leader-8877673959163467592.jsonl"),
-            replayable: true,
+            next: Next::Shrink,
         };
         let expected = "\
 FAILED  partition-leader  seed 8877673959163467592
@@ -329,6 +346,7 @@ FAILED  partition-leader  seed 8877673959163467592
 
   replay   deposed replay runs/partition-leader-8877673959163467592.jsonl
   look     deposed show   runs/partition-leader-8877673959163467592.jsonl
+  shrink   deposed shrink runs/partition-leader-8877673959163467592.jsonl
 ";
         assert_eq!(failure.text(), expected);
     }
@@ -343,7 +361,7 @@ FAILED  partition-leader  seed 8877673959163467592
             verdicts: &verdicts,
             exhibits: exhibits(&verdicts),
             file: None,
-            replayable: false,
+            next: Next::Look,
         };
         let expected = "\
 FAILED  gc-pause  seed 4  flaw no-barrier

@@ -8,6 +8,7 @@ pub mod hunt;
 pub mod index;
 pub mod lanes;
 pub mod shelf;
+pub mod shrinking;
 pub mod sweep;
 pub mod tally;
 pub mod text;

@@ -61,14 +61,20 @@ impl Shelf {
     /// # Errors
     /// It cannot be written. Nothing was changed then.
     pub fn keep(&self, header: &Header, history: &[Event]) -> Result<PathBuf, String> {
-        let name = file_name(header);
+        self.keep_as(&file_name(header), header, history)
+    }
+
+    /// The same under a name of its own, without its ending.
+    ///
+    /// # Errors
+    /// It cannot be written. Nothing was changed then.
+    pub fn keep_as(
+        &self,
+        name: &str,
+        header: &Header,
+        history: &[Event],
+    ) -> Result<PathBuf, String> {
         let first = serde_json::to_string(header).map_err(|error| error.to_string())?;
-        let write = |file: &mut dyn Write| {
-            writeln!(file, "{first}")?;
-            history
-                .iter()
-                .try_for_each(|event| writeln!(file, "{}", event_line(event)))
-        };
         let mut nth = 1;
         loop {
             let path = self.dir.join(match nth {
@@ -79,7 +85,7 @@ impl Shelf {
             let taken = path.symlink_metadata().is_ok();
             let same = taken && first_line(&path).ok().as_deref() == Some(first.as_bytes());
             if !taken || same {
-                match whole(&path, same, write) {
+                match write(&path, same, header, history) {
                     Ok(()) => return Ok(path),
                     // Somebody else has just taken the name: look again.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -133,8 +139,22 @@ impl Drop for Shelf {
     }
 }
 
+/// Writes a history, synced, under a name that nobody has or, `anew`, that has it already.
+///
+/// # Errors
+/// It cannot be written, or the name is taken. Nothing was changed then.
+pub fn write(path: &Path, anew: bool, header: &Header, history: &[Event]) -> io::Result<()> {
+    let first = serde_json::to_string(header)?;
+    whole(path, anew, |file| {
+        writeln!(file, "{first}")?;
+        history
+            .iter()
+            .try_for_each(|event| writeln!(file, "{}", event_line(event)))
+    })
+}
+
 /// `gc-pause-4`; a foreign system and a flaw are named, too.
-fn file_name(header: &Header) -> String {
+pub fn file_name(header: &Header) -> String {
     let system = Some(header.system.as_str()).filter(|system| *system != "deposed");
     let flaw = header.flaw.map(|flaw| flaw.name());
     let seed = header.seed.to_string();

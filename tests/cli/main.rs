@@ -208,8 +208,10 @@ fn a_failure_is_told_in_full_and_its_history_replays_checks_and_shows() {
     assert!(out.contains("write x=40 @7"), "{out}");
     assert!(out.contains("expected: "), "{out}");
     let file = "DIR/gc-pause-forger-3.jsonl";
-    let next =
-        format!("\n\n  replay   deposed replay {file}\n  look     deposed show   {file}\n\n");
+    let next = format!(
+        "\n\n  replay   deposed replay {file}\n  look     deposed show   {file}\n  \
+         shrink   deposed shrink {file}\n\n"
+    );
     assert!(out.contains(&next), "{out}");
     assert!(
         out.contains("1 of 1 seed: election-barrier 1\n        seeds 3\n"),

@@ -67,6 +67,30 @@ fn the_timeline_it_shows_is_drawn() {
 }
 
 #[test]
+fn what_it_shows_of_shrinking_is_printed() {
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme-shrinking");
+    let _ = std::fs::remove_dir_all(&kept);
+    let kept = kept.to_str().expect("a path in UTF-8");
+    let run = format!("deposed run gc-pause --flaw accepts-anything --seed 2 --out {kept}");
+    let shrink = format!("deposed shrink {kept}/gc-pause-accepts-anything-2.jsonl");
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    for (args, code) in [(run, 1), (shrink, 0)] {
+        let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+        let workloads = deposed_workloads::all();
+        let suite = Suite { workloads, systems };
+        out.clear();
+        let done = cli::run(&suite, args.split(' '), &mut out, &mut err);
+        assert_eq!(done, code, "{args}");
+    }
+    let out = String::from_utf8(out).expect("text");
+    let shrunk = out.replace(&format!("{kept}/"), "runs/");
+    assert!(
+        readme().contains(&shrunk),
+        "the README should show:\n\n{shrunk}"
+    );
+}
+
+#[test]
 fn the_table_of_workloads_is_true() {
     let (readme, table) = (readme(), table());
     assert!(
