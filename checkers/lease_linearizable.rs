@@ -28,6 +28,7 @@ use crate::history::{
 };
 use crate::judge::{Checker, Step};
 use crate::owners::{Owner, Releases, StoreClocks};
+use crate::rates::restored;
 use crate::terms::Terms;
 use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
@@ -235,6 +236,13 @@ impl LeaseLinearizable {
         before.is_some()
     }
 
+    /// What an old copy forgot, its operator answers for. That it was put back counts from
+    /// when it was: power that goes again as soon as the copy is declared one leaves no
+    /// `restored` behind.
+    fn forgotten_by(&mut self, node: &str) {
+        self.leases.retain(|(store, _), _| store != node);
+    }
+
     /// What a restart found is held against what the store had promised. Where
     /// its clock began anew it is not known how long it was away, and who ran out.
     fn came_back(&mut self, event: &Event, recovered: &StoreRecovered) {
@@ -331,6 +339,12 @@ impl Checker for LeaseLinearizable {
         let seen = match &event.body {
             Body::Observed(seen) => seen,
             Body::Invoke(Op::Release(release)) => return self.releases.sent(release),
+            Body::Nemesis(f, fault) => {
+                for node in restored(f, fault) {
+                    self.forgotten_by(node);
+                }
+                return;
+            }
             _ => return,
         };
         let key = |lease: &Name| (event.process.clone(), lease.clone());
@@ -355,8 +369,7 @@ impl Checker for LeaseLinearizable {
                 self.came_back(event, recovered);
             }
             Observation::Restored(restored) => {
-                // What an old copy forgot, its operator answers for.
-                self.leases.retain(|(store, _), _| *store != event.process);
+                self.forgotten_by(&event.process);
                 self.clocks.shows(&event.process, restored.clock);
                 for (lease, found) in &restored.leases {
                     self.recovered(event, lease, found, restored.clock);

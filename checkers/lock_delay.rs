@@ -28,6 +28,7 @@ use crate::history::{
 };
 use crate::judge::{Checker, Step};
 use crate::owners::{Owner, Releases, StoreClocks};
+use crate::rates::restored;
 use crate::terms::{RuledOut, Terms};
 use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
@@ -188,6 +189,11 @@ impl LockDelay {
         }
     }
 
+    /// What an old copy forgot, its operator answers for, recorded or not.
+    fn forgotten_by(&mut self, node: &str) {
+        self.terms.retain(|(store, _), _| store != node);
+    }
+
     fn came_back(&mut self, event: &Event, recovered: &StoreRecovered) {
         let found = |lease: &Name| recovered.leases.get(lease);
         self.terms.retain(|(store, lease), term| {
@@ -255,6 +261,12 @@ impl Checker for LockDelay {
         let store = &event.process;
         match &event.body {
             Body::Invoke(Op::Release(release)) => self.releases.sent(release),
+            Body::Nemesis(f, fault) => {
+                for node in restored(f, fault) {
+                    self.forgotten_by(node);
+                }
+                return;
+            }
             Body::Observed(Observation::Granted(granted)) => {
                 self.clock_shows(store, granted.clock);
                 self.granted(event, granted);
@@ -275,8 +287,7 @@ impl Checker for LockDelay {
                 self.came_back(event, recovered);
             }
             Body::Observed(Observation::Restored(restored)) => {
-                // What an old copy forgot, its operator answers for.
-                self.terms.retain(|(name, _), _| name != store);
+                self.forgotten_by(store);
                 self.clocks.shows(store, restored.clock);
                 for (lease, found) in &restored.leases {
                     self.recovered(event, lease, found, restored.clock);

@@ -100,6 +100,9 @@ impl Rates {
     }
 }
 
+/// A node comes back with an old copy of its disk.
+const RESTORE: &str = "restore";
+
 /// The nodes a fault names, in `node` or in `nodes`.
 pub(crate) fn nodes(fault: &serde_json::Value) -> impl Iterator<Item = &str> {
     let one = fault.get("node").and_then(|node| node.as_str());
@@ -108,7 +111,13 @@ pub(crate) fn nodes(fault: &serde_json::Value) -> impl Iterator<Item = &str> {
         .chain(many.into_iter().flatten().filter_map(|node| node.as_str()))
 }
 
+/// The nodes whose disk a fault puts an old copy in the place of.
+pub(crate) fn restored<'a>(f: &str, fault: &'a serde_json::Value) -> impl Iterator<Item = &'a str> {
+    let is_it = f == RESTORE;
+    nodes(fault).filter(move |_| is_it)
+}
+
 /// Whether a fault ends the nodes it names.
 pub(crate) fn is_crash(fault: &str) -> bool {
-    matches!(fault, "crash" | "power-loss" | "restore")
+    matches!(fault, "crash" | "power-loss" | RESTORE)
 }

@@ -164,10 +164,8 @@ impl Flaw {
             | Flaw::BarrierWithFreshToken
             | Flaw::WorksUnfenced => matches!(storage, Fenced | Quorum { .. }),
             Flaw::StaleRetry => !matches!(storage, Effects { .. }),
-            Flaw::FenceIsANoOp
-            | Flaw::FenceNotDurable
-            | Flaw::ValueBeforeToken
-            | Flaw::CheckThenAct => storage == Fenced,
+            Flaw::FenceIsANoOp | Flaw::ValueBeforeToken | Flaw::CheckThenAct => storage == Fenced,
+            Flaw::FenceNotDurable => matches!(storage, Fenced | Quorum { .. }),
             // Where storage grants the leases too, it keeps the data in the same way.
             Flaw::AcceptsAnything
             | Flaw::TokenPerKey
@@ -182,9 +180,8 @@ impl Flaw {
             }
             Flaw::AnswersBeforeDurable => own_store,
             // Memory loses nothing that was not synced, and is never put back.
-            Flaw::CounterNotSynced | Flaw::RestoredWithoutFloor => {
-                own_store && !cluster.disk.is_memory()
-            }
+            Flaw::CounterNotSynced => !cluster.disk.is_memory(),
+            Flaw::RestoredWithoutFloor => own_store && !cluster.disk.is_memory(),
             // The clients' and the lease store's are everywhere.
             _ => true,
         }

@@ -267,7 +267,7 @@ fn bad_input_is_one_sentence() {
         ("--ttl=", "is no duration"),
         ("--ttl x", "is no duration"),
         ("--ttl 1us", "the setting '0.001ms 1/4' cannot be run"),
-        ("--ttl 2h", "refused by every store"),
+        ("--ttl 2h", "every store refuses it"),
         ("--ttl 40m", "give fewer --faults"),
         ("--renew 1", "between 0 and 1"),
         ("--renew NaN", "from 0 up"),

@@ -1,6 +1,8 @@
 use deposed_checkers::history::{Body, Observation, Restored, StoreRecovered};
 use deposed_checkers::verdict::Check::LeaseLinearizable;
 
+use serde_json::json;
+
 use crate::tale::*;
 
 mod outside;
@@ -372,4 +374,24 @@ fn a_clock_that_begins_anew_leaves_an_owner_what_it_had_left() {
         anew(25).passes(LeaseLinearizable);
         anew(24).convicts(LeaseLinearizable, "held it until 0.025s", &[0, 3]);
     }
+}
+
+/// The power can go again between a copy's declaration and its record.
+#[test]
+fn a_copy_that_was_put_back_answers_for_nobody_from_then_on() {
+    let restored = |node: &str| {
+        tale()
+            .grants("a", 1, 6, 0)
+            .at(10)
+            .nemesis("restore", json!({"node": node, "for": 1}))
+            .recovers(6, None, 40)
+    };
+    restored("store").passes(LeaseLinearizable);
+    restored("storage").convicts(LeaseLinearizable, "came back without", &[0, 2]);
+    tale()
+        .grants("a", 1, 6, 0)
+        .at(10)
+        .nemesis("crash", json!({"node": "store", "for": 1}))
+        .recovers(6, None, 40)
+        .convicts(LeaseLinearizable, "came back without", &[0, 2]);
 }

@@ -1,6 +1,8 @@
 use deposed_checkers::history::{Body, Observation, Restored, StoreRecovered};
 use deposed_checkers::verdict::Check::{LeaseLinearizable, LockDelay};
 
+use serde_json::json;
+
 use crate::tale::*;
 
 /// The ttl is 100, the lock-delay 50.
@@ -374,4 +376,18 @@ fn a_restart_that_finds_somebody_else_believes_the_higher_token() {
     // What it forgot it had promised.
     found(2, 1, 149).convicts(LockDelay, "the lease of a#1", &[0, 2]);
     found(2, 1, 150).passes(LockDelay);
+}
+
+#[test]
+fn a_copy_that_was_put_back_keeps_nobody_out() {
+    let struck_by = |f: &str| {
+        closed()
+            .grants("a", 1, 6, 0)
+            .at(10)
+            .nemesis(f, json!({"node": "store", "for": 1}))
+            .recovers(6, None, 40)
+            .grants("b", 1, 7, 120)
+    };
+    struck_by("restore").passes(LockDelay);
+    struck_by("crash").convicts(LockDelay, "inside the lock-delay", &[0, 3]);
 }

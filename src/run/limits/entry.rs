@@ -199,10 +199,17 @@ impl Header {
 fn can_measure(fault: &Fault) -> Result<(), String> {
     let nothing =
         |field: &str, why: &str| Err(format!("its '{field}' is 0, and must be 1 or more: {why}"));
-    if fault.length() == Some(0) {
-        return nothing("for", "it would be over before it began");
-    }
     match *fault {
+        // A cut of no length still loses what is on its way, and a crash what was in memory.
+        Fault::Pause { length: 0, .. }
+        | Fault::Suspend { length: 0, .. }
+        | Fault::GcPause { length: 0, .. }
+        | Fault::Starve { length: 0, .. }
+        | Fault::Rate { length: 0, .. }
+        | Fault::Latency { length: 0, .. }
+        | Fault::Flaky { length: 0, .. }
+        | Fault::SlowSync { length: 0, .. }
+        | Fault::FullDisk { length: 0, .. } => nothing("for", "it would be over before it began"),
         Fault::Lose { count: 0, .. }
         | Fault::Delay { count: 0, .. }
         | Fault::Duplicate { count: 0, .. } => nothing("count", "it would strike no frame"),
