@@ -111,6 +111,9 @@ impl Judged {
                 Verdict::Violated(evidence) => Some(JsonEvidence {
                     sentence: &evidence.sentence,
                     events: &evidence.events,
+                    culprit: evidence.culprit,
+                    expected: &evidence.expected,
+                    reckoning: &evidence.reckoning,
                 }),
                 _ => None,
             },
@@ -198,4 +201,11 @@ struct JsonCheck<'a> {
 struct JsonEvidence<'a> {
     sentence: &'a str,
     events: &'a [u64],
+    /// Which of them is wrong.
+    culprit: u64,
+    /// What should have been there instead.
+    expected: &'a str,
+    /// Where clocks decide it, their arithmetic.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    reckoning: &'a [String],
 }

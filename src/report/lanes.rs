@@ -373,6 +373,9 @@ impl Drawing<'_> {
                 None => format!(" (at {when}, not in this part)"),
             };
             sentences += &format!("{check}: {}{unseen}\n", evidence.sentence);
+            for line in &evidence.reckoning {
+                sentences += &format!("  {line}\n");
+            }
         }
         if !sentences.is_empty() {
             self.say("\n");

@@ -124,6 +124,11 @@ pub fn instant(text: &str) -> Result<Nanos, String> {
     // What is finer than a nanosecond is no time.
     let mut part_ns = 0;
     let mut place = scale;
+    if scale == 1 && !part.is_empty() {
+        return Err(format!(
+            "there is no part of a nanosecond; give its unit, as in {number}s"
+        ));
+    }
     for digit in part.bytes() {
         place /= 10;
         part_ns += Nanos::from(digit - b'0') * place;

@@ -424,10 +424,11 @@ fn check_prints_an_object_a_history_and_bad_input_wins() {
         object["checks"][0]["evidence"]["sentence"].is_string(),
         "{out}"
     );
-    assert!(
-        object["checks"][0]["evidence"]["events"][0].is_u64(),
-        "{out}"
-    );
+    let evidence = &object["checks"][0]["evidence"];
+    assert!(evidence["events"][0].is_u64(), "{out}");
+    let events = evidence["events"].as_array().expect("indices");
+    assert!(events.contains(&evidence["culprit"]), "{out}");
+    assert!(evidence["expected"].is_string(), "{out}");
 
     let (code, out, _) = deposed(&dir, &format!("check {fenced}"));
     assert_eq!(code, 0, "what is not claimed counts as valid: {out}");

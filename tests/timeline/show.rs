@@ -56,6 +56,10 @@ fn what_cannot_be_shown_is_one_sentence() {
             "--from soon",
             "give a time such as 1.2s, 850ms, or nanoseconds",
         ),
+        (
+            "--from 0.6",
+            "there is no part of a nanosecond; give its unit, as in 0.6s",
+        ),
         ("--from 1.2.3s", "give a time such as 1.2s"),
         ("--from 1.s", "give a time such as 1.2s"),
         (

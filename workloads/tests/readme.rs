@@ -42,6 +42,27 @@ fn the_failure_it_opens_with_is_printed() {
 }
 
 #[test]
+fn the_arithmetic_it_shows_is_printed() {
+    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+    let workloads = deposed_workloads::all();
+    let suite = Suite { workloads, systems };
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme-arithmetic");
+    let dir = dir.to_str().expect("a path in UTF-8");
+    let args = "deposed run slow-network --flaw count-from-reply --seed 0 --out";
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = cli::run(&suite, args.split(' ').chain([dir]), &mut out, &mut err);
+    assert_eq!(code, 1);
+    let out = String::from_utf8(out).expect("text");
+    let lines = out.lines().skip_while(|line| !line.contains("both led"));
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let arithmetic = lines.join("\n");
+    assert!(
+        !arithmetic.is_empty() && readme().contains(&arithmetic),
+        "the README should show:\n\n{arithmetic}"
+    );
+}
+
+#[test]
 fn the_timeline_it_shows_is_drawn() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme-timeline");
     let _ = std::fs::remove_dir_all(&dir);

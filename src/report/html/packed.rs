@@ -219,6 +219,15 @@ impl Packed<'_> {
                     };
                     printable(&format!("{}{expected}", evidence.sentence))
                 }),
+                reckoning: evidence
+                    .map(|evidence| {
+                        evidence
+                            .reckoning
+                            .iter()
+                            .map(|line| printable(line))
+                            .collect()
+                    })
+                    .unwrap_or_default(),
                 culprit: evidence
                     .and_then(|evidence| at(evidence.culprit))
                     .map_or(-1, |at| at as i64),
@@ -293,6 +302,8 @@ struct PackedCheck {
     verdict: &'static str,
     why: String,
     sentence: Option<String>,
+    /// The clocks' arithmetic, where they decide it.
+    reckoning: Vec<String>,
     culprit: i64,
     evidence: Vec<usize>,
 }

@@ -224,8 +224,10 @@ function height() {
 
 function furnish() {
   for (const check of chart.violations) {
-    const button = add(add(by("violations"), "li", ""), "button", `${check.check}: ${check.sentence}`);
+    const item = add(by("violations"), "li", "");
+    const button = add(item, "button", `${check.check}: ${check.sentence}`);
     button.onclick = () => goTo(check);
+    for (const line of check.reckoning) add(item, "p", line);
   }
   by("jump").disabled = chart.violations.length === 0;
   for (const lane of chart.lanes) {
