@@ -30,6 +30,7 @@ struct Belief {
     until: Option<Nanos>,
     /// The send behind it, or the first thing known of it.
     sent: Nanos,
+    sent_is_known: bool,
     /// When this holder began to believe under this token.
     since: Nanos,
     index: u64,
@@ -92,6 +93,7 @@ impl BeliefSafety {
             token: lead.token,
             until: lead.until,
             sent: lead.sent.unwrap_or(since).min(event.time),
+            sent_is_known: lead.sent.is_some(),
             since,
             index: event.index,
         });

@@ -150,8 +150,8 @@ flaws! {
 }
 
 impl Flaw {
-    /// Whether a cluster has the code that it is a defect of: elsewhere planting it changes
-    /// nothing, and a run that passes with it says nothing of the checks.
+    /// Whether a cluster has what the defect can harm: elsewhere a run that passes with it
+    /// says nothing of the checks.
     pub fn lives_in(self, cluster: &Cluster) -> bool {
         use StorageKind::{CompareAndSwap, Effects, Fenced, Quorum};
         let storage = cluster.storage;
@@ -166,14 +166,13 @@ impl Flaw {
             Flaw::StaleRetry => !matches!(storage, Effects { .. }),
             Flaw::FenceIsANoOp | Flaw::ValueBeforeToken | Flaw::CheckThenAct => storage == Fenced,
             Flaw::FenceNotDurable => matches!(storage, Fenced | Quorum { .. }),
-            // Where storage grants the leases too, it keeps the data in the same way.
-            Flaw::AcceptsAnything
-            | Flaw::TokenPerKey
-            | Flaw::OffByOne
-            | Flaw::RefusesEqual
-            | Flaw::AppliesTwice
-            | Flaw::ForgetsHighest
-            | Flaw::CleanupDropsFence => matches!(storage, Fenced | CompareAndSwap),
+            // Where storage grants the leases too, it asks who the owner is before that.
+            Flaw::AcceptsAnything | Flaw::TokenPerKey | Flaw::OffByOne | Flaw::ForgetsHighest => {
+                storage == Fenced
+            }
+            Flaw::RefusesEqual | Flaw::AppliesTwice | Flaw::CleanupDropsFence => {
+                matches!(storage, Fenced | CompareAndSwap)
+            }
             Flaw::ComparesRemoteOwner => storage == CompareAndSwap,
             Flaw::MinorityAck | Flaw::CountsRefusals | Flaw::NoRecovery | Flaw::ReadsOneReplica => {
                 matches!(storage, Quorum { .. })

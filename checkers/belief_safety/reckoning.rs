@@ -20,7 +20,6 @@ struct Promise {
     /// When it began to count, in true time: the grant, or the last renewal.
     from: Nanos,
     ttl: Nanos,
-    released: Option<Nanos>,
 }
 
 /// What the store said of a lease's latest terms.
@@ -29,6 +28,8 @@ pub(super) struct Promises {
     /// The node that said it.
     pub store: Option<Name>,
     latest: VecDeque<Promise>,
+    /// The last release that it took: whose, and when.
+    released: Option<(Name, Nanos)>,
 }
 
 impl Promises {
@@ -45,7 +46,6 @@ impl Promises {
             granted: now,
             from: now,
             ttl: granted.ttl,
-            released: None,
         });
     }
 
@@ -56,9 +56,7 @@ impl Promises {
     }
 
     pub fn released(&mut self, now: Nanos, released: &Released) {
-        if let Some(promise) = self.to(&released.holder, released.token) {
-            promise.released = Some(now);
-        }
+        self.released = Some((released.holder.clone(), now));
     }
 
     fn to(&mut self, holder: &Name, token: Option<Token>) -> Option<&mut Promise> {
@@ -84,27 +82,22 @@ pub(super) fn reckon(
     let mut lines = vec![both(deposed, other, now)];
     lines.extend(counted(deposed, rates, timing));
     let promise = promises.and_then(|promises| promises.behind(deposed));
+    // Whatever it counted from (an answer, a later try, a restart), a right one is earlier.
     if let Some(promise) = promise
+        && deposed.sent_is_known
         && deposed.sent > promise.from
     {
         lines.push(format!(
-            "that is after the store had begun to count, at {}: {} counted from an answer, not \
-             from its send",
+            "that is later than the store began to, at {}: {} did not count from the send of \
+             what it was granted",
             time(promise.from),
             deposed.process
         ));
     }
     let successor = promises.and_then(|promises| promises.behind(other));
-    if let (Some(promise), Some(successor), Some(store)) =
-        (promise, successor, promises.and_then(|p| p.store.as_ref()))
-    {
-        lines.push(given_away(
-            promise,
-            successor,
-            (deposed, other),
-            store,
-            rates,
-        ));
+    if let (Some(promise), Some(successor), Some(promises)) = (promise, successor, promises) {
+        let pair = (deposed, other);
+        lines.extend(given_away(promise, successor, pair, promises, rates));
     }
     lines
 }
@@ -113,7 +106,7 @@ fn both(deposed: &Belief, other: &Belief, now: Nanos) -> String {
     let ends = [deposed.until, other.until];
     match ends.into_iter().flatten().min() {
         Some(end) => format!(
-            "both led from {} until {}: {} of true time",
+            "both led from {} on, and by their own clocks would have until {}: {} of true time",
             time(now),
             time(end),
             span(end.saturating_sub(now))
@@ -124,7 +117,7 @@ fn both(deposed: &Belief, other: &Belief, now: Nanos) -> String {
 
 /// What the deposed leader's clock counts, from the send behind its belief to the end.
 fn counted(deposed: &Belief, rates: &Rates, timing: Option<&LeaseTiming>) -> Option<String> {
-    let until = deposed.until?;
+    let until = deposed.until.filter(|_| deposed.sent_is_known)?;
     let own = nanos(rates.elapsed(&deposed.process, deposed.sent, until));
     let mut line = format!(
         "{} counted from {} until {}: {}",
@@ -150,21 +143,30 @@ fn given_away(
     promise: &Promise,
     successor: &Promise,
     (deposed, other): (&Belief, &Belief),
-    store: &Name,
+    promises: &Promises,
     rates: &Rates,
-) -> String {
+) -> Option<String> {
+    let store = promises.store.as_ref()?;
     let granted = successor.granted;
     let who = format!(
         "{store} granted {} the lease at {}",
         other.process,
         time(granted)
     );
-    if let Some(released) = promise.released.filter(|released| *released <= granted) {
-        return format!(
-            "{who}: {} had released it at {}, and went on believing",
-            deposed.process,
-            time(released)
-        );
+    let within = |at: &Nanos| (promise.from..=granted).contains(at);
+    if let Some((holder, at)) = promises.released.as_ref().filter(|(_, at)| within(at)) {
+        return Some(match *holder == deposed.holder {
+            true => format!(
+                "{who}: {} had released it at {}, and went on believing",
+                deposed.process,
+                time(*at)
+            ),
+            false => format!(
+                "{who}: it had taken a release by {holder} at {}, though {} held it",
+                time(*at),
+                deposed.holder
+            ),
+        });
     }
     let counted = nanos(rates.elapsed(store, promise.from, granted));
     let clock = by_clock(counted, granted.saturating_sub(promise.from));
@@ -174,10 +176,10 @@ fn given_away(
         deposed.process,
         time(promise.from)
     );
-    match counted < promise.ttl {
+    Some(match counted < promise.ttl {
         true => format!("{who}, when it had counted only {clock} {owed}"),
         false => format!("{who}, when it had counted {clock}, all {owed}"),
-    }
+    })
 }
 
 /// A stretch by a node's own clock, with the true one where they differ.

@@ -131,6 +131,7 @@ impl Table {
             None => String::new(),
         };
         let harm = match row.is_manifest() {
+            _ if row.escaped() => "-",
             true => "manifest",
             false => "latent",
         };

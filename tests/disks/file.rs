@@ -134,6 +134,37 @@ fn rot_is_refused_or_does_not_matter() {
     assert!(refused > 100);
 }
 
+/// The same of a file as a power loss leaves it, which nobody closed: every bit of its
+/// header, which says where the last commit is.
+#[test]
+fn rot_in_the_header_of_a_file_that_was_left_open_never_brings_an_old_commit_back() {
+    let folder = folder("left-open");
+    let disk = FileDisk::create(&folder).expect("a new folder");
+    records(&disk).expect("it is empty");
+    for record in ["record 1", "record 2", "record 3"] {
+        commit(&disk, &[("a", Some(record))]);
+    }
+    let whole = fs::read(folder.join("records.redb")).expect("the file");
+    drop(disk);
+    let file = folder.join("records.redb");
+    let mut wrong = Vec::new();
+    // Its first part says where things are, the two others seal themselves.
+    let flips = |at| if at < 64 { 0..8 } else { 0..1 };
+    for at in 0..320 {
+        for flip in flips(at).map(|bit| 1 << bit) {
+            let mut rotten = whole.clone();
+            rotten[at] ^= flip;
+            fs::write(&file, &rotten).expect("a write");
+            match records(&FileDisk::open(&folder)) {
+                Ok(found) if found["a"] == b"record 3" => {}
+                Ok(found) => wrong.push((at, flip, found)),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::InvalidData, "{at}: {error}"),
+            }
+        }
+    }
+    assert_eq!(wrong, []);
+}
+
 #[test]
 fn a_file_that_is_none_of_ours_is_refused() {
     let folder = folder("foreign");

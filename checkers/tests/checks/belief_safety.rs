@@ -236,7 +236,7 @@ fn reckoning(tale: Tale) -> Vec<String> {
 }
 
 #[test]
-fn who_counts_from_an_answer_is_told_so() {
+fn who_counts_from_later_than_its_send_is_told_so() {
     let tale = tale()
         .grants("a", 1, 1, 0)
         .at(20)
@@ -249,11 +249,12 @@ fn who_counts_from_an_answer_is_told_so() {
     assert_eq!(
         reckoning(tale),
         [
-            "both led from 0.123s until 0.128s: 5ms of true time",
+            "both led from 0.123s on, and by their own clocks would have until 0.128s: 5ms of \
+             true time",
             "a counted from 0.030s until 0.128s: 98ms; of a ttl of 100ms less drift and margin, \
              98ms are safe",
-            "that is after the store had begun to count, at 0.020s: a counted from an answer, \
-             not from its send",
+            "that is later than the store began to, at 0.020s: a did not count from the send of \
+             what it was granted",
             "store granted b the lease at 0.122s, when it had counted 102ms, all of the 100ms \
              it owed a from 0.020s on",
         ]
@@ -272,7 +273,7 @@ fn a_store_that_grants_too_early_is_told_what_it_owed() {
     let told = "store granted b the lease at 0.060s, when it had counted only 60ms of the 100ms \
                 it owed a from 0.000s on";
     assert_eq!(reckoning.last().map(String::as_str), Some(told));
-    assert!(!reckoning.iter().any(|line| line.contains("answer")));
+    assert!(!reckoning.iter().any(|line| line.contains("did not count")));
 }
 
 #[test]
@@ -287,6 +288,42 @@ fn who_released_and_believes_on_is_told_so() {
     let told = "store granted b the lease at 0.041s: a had released it at 0.040s, and went on \
                 believing";
     assert_eq!(reckoning(tale).last().map(String::as_str), Some(told));
+}
+
+#[test]
+fn a_store_that_takes_somebody_elses_release_is_told_so() {
+    let tale = tale()
+        .grants("a", 1, 1, 0)
+        .leads_counting_from(0, "a", 1, 98)
+        .at(40)
+        .releases("c", 0, 40)
+        .grants("b", 1, 2, 41)
+        .leads("b", 2, 130);
+    let told = "store granted b the lease at 0.041s: it had taken a release by c#1 at 0.040s, \
+                though a#1 held it";
+    assert_eq!(reckoning(tale).last().map(String::as_str), Some(told));
+}
+
+/// Somebody else's history need not say what a belief counts from.
+#[test]
+fn who_does_not_say_what_it_counted_from_is_not_blamed_for_it() {
+    let mut tale = tale()
+        .grants("a", 1, 1, 0)
+        .leads("a", 1, 98)
+        .at(60)
+        .grants("b", 1, 2, 60)
+        .leads("b", 2, 150);
+    for event in &mut tale.events {
+        if let Body::Observed(Observation::Lead(lead)) = &mut event.body {
+            lead.sent = None;
+        }
+    }
+    let reckoning = reckoning(tale);
+    assert_eq!(reckoning.len(), 2, "{reckoning:?}");
+    assert!(
+        reckoning[1].contains("had counted only 60ms"),
+        "{reckoning:?}"
+    );
 }
 
 #[test]

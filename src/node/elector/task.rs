@@ -322,9 +322,11 @@ impl Task {
                 lease: self.lease.clone(),
                 holder: told.holder.clone(),
                 token: told.token,
+                // While the clock that counts stands still, there is no end to tell.
                 until: told
                     .until
-                    .map(|until| self.shared.clock.true_time_of(until)),
+                    .map(|until| self.shared.clock.true_time_of(until))
+                    .filter(|until| *until != Nanos::MAX),
                 sent: Some(told.sent),
             }));
             if term(&before) != told.token {
