@@ -33,7 +33,10 @@ use deposed_checkers::{
 use crate::{
     campaign,
     parallel::in_order,
-    report::{shelf, text::counted},
+    report::{
+        shelf,
+        text::{counted, is_obeyed},
+    },
     run::{Header, Outcome},
     system::System,
 };
@@ -131,10 +134,21 @@ fn judged_anew(readme: &str, name: &str, verdicts: &[String]) -> String {
     text
 }
 
-/// Text in lines of a hundred characters, as a person would break them.
+/// Whether a line that begins with this word would be read as a heading or a verdict.
+fn is_no_beginning(word: &str) -> bool {
+    word.starts_with(['#', '-'])
+}
+
+/// Text in lines of a hundred characters, as a person would break them. None begins as
+/// what it is not: such a word stays with the one before it.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut width) = (String::new(), 0);
-    for word in text.split_whitespace() {
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let mut word = word.to_owned();
+        while let Some(next) = words.next_if(|next| is_no_beginning(next)) {
+            word = format!("{word} {next}");
+        }
         let length = word.chars().count();
         if width > 0 && width + 1 + length > 100 {
             lines.push('\n');
@@ -143,7 +157,7 @@ fn wrapped(text: &str) -> String {
             lines.push(' ');
             width += 1;
         }
-        lines += word;
+        lines += &word;
         width += length;
     }
     lines
@@ -152,12 +166,18 @@ fn wrapped(text: &str) -> String {
 /// A sentence as it can stand in a story.
 ///
 /// # Errors
-/// It says nothing, or begins as what it is not.
+/// It says nothing, begins as what it is not, or has a character that a terminal obeys.
 pub fn sentence(text: &str) -> Result<String, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
+    if let Some(c) = words.concat().chars().find(|c| is_obeyed(*c)) {
+        let c = c.escape_default();
+        return Err(format!(
+            "the sentence holds the character '{c}', which no reader sees; leave it out"
+        ));
+    }
     match words.first() {
         None => Err("the sentence says nothing; tell what is to be seen in the history".to_owned()),
-        Some(first) if first.starts_with(['#', '-']) => Err(format!(
+        Some(first) if is_no_beginning(first) => Err(format!(
             "the sentence begins with '{first}', which would be no sentence; begin with a word"
         )),
         Some(_) => Ok(words.join(" ")),
@@ -185,13 +205,34 @@ impl Folder {
         self.dir.join(format!("{name}.jsonl"))
     }
 
+    /// Whether a file is a history that is kept here already: moving it would leave its
+    /// story without it.
+    ///
+    /// # Errors
+    /// The stories cannot be read.
+    pub fn keeps(&self, history: &Path) -> Result<bool, String> {
+        let here = |dir: &Path| match dir == Path::new("") {
+            true => Path::new(".").canonicalize(),
+            false => dir.canonicalize(),
+        };
+        let dir = history.parent().unwrap_or(Path::new(""));
+        // What is not there keeps nothing.
+        let same = matches!((here(dir), here(&self.dir)), (Ok(one), Ok(other)) if one == other);
+        let name = history.file_name().unwrap_or_default().to_string_lossy();
+        let told = stories(&self.told()?);
+        let is_told = told
+            .iter()
+            .any(|story| name.strip_suffix(".jsonl") == Some(story.name.as_str()));
+        Ok(same && is_told)
+    }
+
     /// Whether a history of this name could be kept.
     ///
     /// # Errors
     /// There is one already, or the name is none.
     pub fn has_room_for(&self, name: &str) -> Result<(), String> {
         let fit = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.starts_with('.') || !name.chars().all(fit) {
+        if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(fit) {
             return Err(format!(
                 "'{name}' is no name for a history: take letters, digits, '-' and '_', with --name"
             ));
@@ -241,6 +282,7 @@ impl Folder {
             none if none.is_empty() => "# Histories\n".to_owned(),
             told => told,
         };
+        fs::create_dir_all(&self.dir).map_err(|error| cannot(&path, &error))?;
         shelf::write(&path, false, header, history).map_err(|error| cannot(&path, &error))?;
         let verdicts = story.verdicts.iter();
         let verdicts: String = verdicts.map(|verdict| format!("- {verdict}\n")).collect();
@@ -437,5 +479,35 @@ mod tests {
         assert!(lines.lines().all(|line| line.len() <= 100), "{lines}");
         assert_eq!(lines.lines().count(), 3, "no more than it takes");
         assert_eq!(lines.split_whitespace().count(), 30);
+    }
+
+    #[test]
+    fn no_line_of_a_story_is_read_as_a_verdict_or_a_heading() {
+        for mark in ["-", "#", "##", "- # -"] {
+            // Wherever it falls, a break before it is not made.
+            for length in 80..120 {
+                let told = format!(
+                    "{} {mark} valid",
+                    ["x"; 80].concat() + &"y".repeat(length - 80)
+                );
+                let section = format!("## a\n\n{}\n\n- valid\n", wrapped(&told));
+                let found = stories(&section);
+                assert_eq!(found.len(), 1, "{section}");
+                assert_eq!(found[0].told, told);
+                assert_eq!(found[0].verdicts, ["valid"], "{section}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sentence_holds_nothing_that_a_terminal_obeys() {
+        assert_eq!(
+            sentence("It\nwakes\t late."),
+            Ok("It wakes late.".to_owned())
+        );
+        for told in ["It \u{1b}[31mwakes.", "It \u{202e}wakes."] {
+            let refused = sentence(told).expect_err(told);
+            assert!(refused.contains("leave it out"), "{refused}");
+        }
     }
 }

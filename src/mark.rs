@@ -183,8 +183,8 @@ struct Seer {
     /// The nodes that have restarted and not said yet what they found.
     restarted: BTreeSet<Name>,
     restored: bool,
-    /// By lease: the (token, seq) of what was applied, on whatever node.
-    changes: BTreeMap<Name, BTreeSet<(Token, u64)>>,
+    /// By lease: the (token, seq) of what was applied, and the nodes that applied it.
+    changes: BTreeMap<Name, BTreeMap<(Token, u64), BTreeSet<Name>>>,
     /// By storage node and lease: what was applied there last.
     last_change: BTreeMap<(Name, Name), (Token, u64)>,
 }
@@ -401,14 +401,16 @@ impl Seer {
     }
 
     /// A replica takes a change right after the one before it, or not at all: if it never
-    /// took that one, it was brought the state.
+    /// took that one, and another did, it was brought the state.
     fn changed(&mut self, node: &Name, lease: &Name, change: (Token, u64)) {
         let changes = self.changes.entry(lease.clone()).or_default();
-        changes.insert(change);
+        let takers = changes.entry(change).or_default();
+        takers.insert(node.clone());
         let whose = (node.clone(), lease.clone());
         let last = self.last_change.insert(whose, change);
         let missed = last.is_some_and(|last| {
-            last < change && changes.range(last..change).any(|between| *between != last)
+            let mut between = changes.range(last.min(change)..change);
+            between.any(|(_, takers)| !takers.contains(node))
         });
         if missed {
             self.marks.insert(Mark::ReplicaRepaired);
@@ -477,5 +479,34 @@ impl Seer {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_missed_what_another_took_was_repaired() {
+        let lease = Name::from("leader");
+        let repaired = |taken: &[(&str, (Token, u64))]| {
+            let mut seer = Seer::default();
+            for (node, change) in taken {
+                seer.changed(&Name::from(*node), &lease, *change);
+            }
+            seer.marks.contains(&Mark::ReplicaRepaired)
+        };
+        // One server that takes a stale write between two others has missed nothing.
+        let alone = [("s", (1, 1)), ("s", (2, 1)), ("s", (1, 2)), ("s", (2, 2))];
+        assert!(!repaired(&alone));
+        let missed = [
+            ("s1", (1, 1)),
+            ("s2", (1, 1)),
+            ("s1", (1, 2)),
+            ("s1", (1, 3)),
+        ];
+        assert!(!repaired(&missed));
+        let brought = [&missed[..], &[("s2", (1, 3))]].concat();
+        assert!(repaired(&brought));
     }
 }

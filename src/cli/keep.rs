@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     kept::{self, Folder, Story},
-    report::{Halt, campaign::title},
+    report::{Halt, campaign::title, text::printable},
     run::Outcome,
 };
 
@@ -23,8 +23,19 @@ pub(super) fn keep(
         return keep_anew(suite, &args.history, console);
     }
     let folder = Folder::new(&args.into);
+    if folder.keeps(&args.history).map_err(Halt::BadInput)? {
+        return Err(Halt::BadInput(format!(
+            "'{}' is kept already: after a change that is meant, write it anew with --anew",
+            args.history.display()
+        )));
+    }
     let name = match &args.name {
         Some(name) => name.clone(),
+        None if args.history == Path::new("-") => {
+            return Err(Halt::BadInput(
+                "a history from standard input has no name: give it one with --name".to_owned(),
+            ));
+        }
         None => {
             let name = bare_name(&args.history);
             name.strip_suffix("-shrunk").unwrap_or(&name).to_owned()
@@ -36,9 +47,10 @@ pub(super) fn keep(
     let recorded = recorded::again(suite, &args.history)?;
     let outcome = &recorded.outcome;
     without_defect(&recorded)?;
+    let told = told.map_or_else(|| kept::sentence(&printable(&what_it_is(outcome))), Ok);
     let story = Story {
         name,
-        told: told.unwrap_or_else(|| what_it_is(outcome)),
+        told: told.map_err(Halt::BadInput)?,
         verdicts: kept::verdicts(&outcome.verdicts),
     };
     let path = folder

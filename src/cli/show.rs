@@ -50,7 +50,7 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
     let mut timeline = Timeline::new(console.screen.colour);
     let mut met = Met::default();
     let mut out = BufWriter::new(&mut *console.out);
-    let mut empty = true;
+    let (mut empty, mut shown) = (true, false);
     for event in events {
         match event {
             Ok(event) => {
@@ -59,6 +59,7 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
                 // Asked for every event: an answer is told with what it answers.
                 let line = timeline.line(&event);
                 if selection.takes(&event) {
+                    shown = true;
                     writeln!(out, "{line}")?;
                 }
             }
@@ -69,8 +70,8 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
             }
         }
     }
+    let file = printable(&history.display().to_string());
     if empty {
-        let file = printable(&history.display().to_string());
         writeln!(out, "{file} holds no events, only a header")?;
     }
     out.flush()?;
@@ -78,7 +79,12 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
     let silent = Drawing::new(&header).finish(Verdicts(Vec::new()));
     met.processes.extend(silent.lane_names());
     let (processes, names) = (Vec::from_iter(met.processes), Vec::from_iter(met.names));
-    no_slip(history, selection, &processes, &names)
+    no_slip(history, selection, &processes, &names)?;
+    if !empty && !shown {
+        writeln!(out, "{file} has no event in the part that was asked for")?;
+        out.flush()?;
+    }
+    Ok(())
 }
 
 /// Which processes and `f`s a history has.
@@ -120,8 +126,8 @@ fn page(
 ) -> Result<(), Halt> {
     let to_standard_output = out.as_os_str() == "-";
     // Before a long history is read for nothing.
-    if !to_standard_output && out.symlink_metadata().is_ok() {
-        return Err(taken(out));
+    if !to_standard_output {
+        shelf::room_for(out).map_err(|error| unwritable(out, &error))?;
     }
     let (header, events) = reader::open(history).map_err(bad)?;
     let mut page = html::Page::new(&header, &history.display().to_string(), selection);
@@ -134,13 +140,7 @@ fn page(
         return Ok(());
     }
     let written = shelf::whole(out, false, |file| file.write_all(page.as_bytes()));
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => taken(out),
-        _ => Halt::BadInput(format!(
-            "the page '{}' cannot be written: {error}; name another file with --html",
-            out.display()
-        )),
-    })
+    written.map_err(|error| unwritable(out, &error))
 }
 
 /// Shows each event to the judge and to whoever else looks.
@@ -162,11 +162,14 @@ fn bad(error: ReadError) -> Halt {
     Halt::BadInput(error.to_string())
 }
 
-fn taken(out: &Path) -> Halt {
-    Halt::BadInput(format!(
-        "'{}' exists and is not overwritten: name a new file with --html",
-        out.display()
-    ))
+fn unwritable(out: &Path, error: &io::Error) -> Halt {
+    let out = out.display();
+    Halt::BadInput(match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("'{out}' exists and is not overwritten: name a new file with --html")
+        }
+        _ => format!("the page '{out}' cannot be written: {error}; name another file with --html"),
+    })
 }
 
 fn no_slip(

@@ -1,6 +1,7 @@
 //! `deposed shrink`: the smallest run that still violates the same check.
 
 use std::{
+    io,
     num::NonZero,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
@@ -32,6 +33,8 @@ pub(super) fn shrink(
     let named = args.check.as_deref().map(names::check).transpose()?;
     let recorded = recorded::again(suite, &args.history)?;
     let check = culprit(&recorded.file, &recorded.outcome, named)?;
+    // Before a long search is made for nothing.
+    let place = place.opened()?;
     let header = &recorded.outcome.header;
     let searching = Searching {
         system: recorded.system,
@@ -48,11 +51,18 @@ pub(super) fn shrink(
     };
     if shrunk.header == *header {
         let sum = shrinking::sum(header, &shrunk);
-        writeln!(
-            console.out,
-            "{}: nothing smaller violates {check}: {sum}",
-            recorded.file
-        )?;
+        let file = &recorded.file;
+        match shrunk.end {
+            End::Smallest => writeln!(
+                console.out,
+                "{file}: nothing smaller violates {check}: {sum}"
+            )?,
+            // What was not tried may violate it.
+            End::OutOfTime | End::Stopped => writeln!(
+                console.out,
+                "{file}: nothing smaller was found that violates {check}: {sum}"
+            )?,
+        }
         return Ok(exit);
     }
     let smaller = campaign::outcome(&shrunk.header, recorded.system);
@@ -156,17 +166,50 @@ impl Place {
         Ok(Place::Beside(dir.to_owned(), format!("{name}-shrunk")))
     }
 
+    /// Makes sure that a file can be written there.
+    fn opened(self) -> Result<Opened, Halt> {
+        match self {
+            Place::New(path) => match shelf::room_for(&path) {
+                Ok(()) => Ok(Opened::New(path)),
+                Err(error) => Err(Halt::BadInput(cannot(&path, &error))),
+            },
+            Place::Beside(dir, name) => {
+                let path = dir.join(format!("{name}.jsonl"));
+                match shelf::room_for(&path) {
+                    // A shelf finds another name.
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        Err(Halt::BadInput(cannot(&path, &error)))
+                    }
+                    _ => {
+                        let shelf = Shelf::open(&dir).map_err(Halt::BadInput)?;
+                        Ok(Opened::Beside(shelf, name))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    format!("'{path}' cannot be written: {error}; name another file with --out")
+}
+
+/// A place that can be written to.
+enum Opened {
+    New(PathBuf),
+    Beside(Shelf, String),
+}
+
+impl Opened {
     fn write(&self, outcome: &Outcome) -> Result<PathBuf, String> {
         match self {
-            Place::New(path) => {
+            Opened::New(path) => {
                 let written = shelf::write(path, false, &outcome.header, &outcome.history);
-                written.map(|()| path.clone()).map_err(|error| {
-                    let path = path.display();
-                    format!("'{path}' cannot be written: {error}; name another file with --out")
-                })
+                let written = written.map_err(|error| cannot(path, &error));
+                written.map(|()| path.clone())
             }
-            Place::Beside(dir, name) => {
-                let shelf = Shelf::open(dir)?;
+            Opened::Beside(shelf, name) => {
                 let path = shelf.keep_as(name, &outcome.header, &outcome.history)?;
                 // As its neighbour was given: `x.jsonl`, not `./x.jsonl`.
                 Ok(path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))

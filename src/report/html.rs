@@ -95,23 +95,30 @@ impl Page {
             selection: &self.selection,
         };
         let furniture = PAGE.len() + STYLE.len() + SCRIPT.len() + 4 * self.title.len() + 1024;
-        let (data, left_out) = packed.data(limit.saturating_sub(furniture));
+        let block = packed.block(limit.saturating_sub(furniture));
         let shown = self.told.iter().filter(|told| told.shown).count() as u64;
         let mut summary = format!(
             "{} in {}",
             counted(shown, "event"),
             counted(chart.lanes.len() as u64, "lane")
         );
-        if left_out > 0 {
+        if block.events_left_out > 0 {
             summary += &format!(
-                "; {left_out} of them are left out, evenly, to keep the page small: give a part \
-                 with --from, --to, --process or --kind to see all of it"
+                "; {} of them are left out, evenly, to keep the page small: give a part \
+                 with --from, --to, --process or --kind to see all of it",
+                block.events_left_out
             );
         }
-        let parts = [("summary", &*escaped(&summary)), ("data", &*data)];
+        if block.header_left_out {
+            summary += "; the header is left out, being too large for a page";
+        }
+        let parts = [("summary", &*escaped(&summary)), ("data", &*block.data)];
         Ok(page(PAGE, STYLE, SCRIPT, &self.title, &parts))
     }
 }
+
+/// The longest title, in characters: a header may hold anything.
+const TITLE_LIMIT: usize = 300;
 
 /// What a history is called: the run it is of, or else its file.
 pub fn title(header: &Header, file: &str) -> String {
@@ -125,7 +132,10 @@ pub fn title(header: &Header, file: &str) -> String {
     if let Some(flaw) = header.rest.get("flaw").and_then(serde_json::Value::as_str) {
         title += &format!("  flaw {flaw}");
     }
-    printable(&title)
+    match title.char_indices().nth(TITLE_LIMIT) {
+        Some((end, _)) => format!("{}…", printable(&title[..end])),
+        None => printable(&title),
+    }
 }
 
 #[cfg(test)]

@@ -67,8 +67,9 @@ pub struct Kept {
     pub failed: bool,
 }
 
-/// Writes the index of a directory: these rows, and those that are there already. A file of
-/// its name that is none of ours is left as it is; the index gets a number then.
+/// Writes the index of a directory: these rows, and those that are there already, with
+/// links to what is still there. A file of its name that is none of ours is left as it is;
+/// the index gets a number then.
 ///
 /// # Errors
 /// It cannot be written.
@@ -91,9 +92,14 @@ pub fn write(dir: &Path, rows: impl IntoIterator<Item = (Key, Row)>) -> Result<P
         nth += 1;
     };
     all.extend(rows);
+    for row in all.values_mut() {
+        without_what_is_gone(dir, row);
+    }
     let there = path.exists();
-    let page = page_of(&all);
-    let written = shelf::whole(&path, there, |file| file.write_all(page.as_bytes()));
+    let page = page_of(dir, &all);
+    // An empty directory may have been tidied away meanwhile.
+    let written = fs::create_dir_all(dir)
+        .and_then(|()| shelf::whole(&path, there, |file| file.write_all(page.as_bytes())));
     let failed = |error: io::Error| {
         format!(
             "the index '{}' cannot be written: {error}; make room, or name another directory \
@@ -105,6 +111,28 @@ pub fn write(dir: &Path, rows: impl IntoIterator<Item = (Key, Row)>) -> Result<P
     Ok(path)
 }
 
+/// A history may have been moved since, to be kept, or removed: no link leads nowhere.
+fn without_what_is_gone(dir: &Path, row: &mut Row) {
+    row.kept.retain(|kept| dir.join(&kept.file).exists());
+    for kept in &mut row.kept {
+        kept.page.take_if(|page| !dir.join(page).exists());
+    }
+}
+
+/// What a history was shrunk to, if that stands beside it. Of a run that is the second of
+/// its name, `x.2.jsonl`, a run leaves `x-shrunk.2.jsonl`, and whoever shrinks the file
+/// `x.2-shrunk.jsonl`.
+fn shrunk(dir: &Path, history: &str) -> Option<String> {
+    let name = history.strip_suffix(".jsonl")?;
+    let numbered = name
+        .rsplit_once('.')
+        .filter(|(_, nth)| nth.parse::<u64>().is_ok())
+        .map(|(name, nth)| format!("{name}-shrunk.{nth}.jsonl"));
+    let plain = format!("{name}-shrunk.jsonl");
+    let mut names = numbered.into_iter().chain([plain]);
+    names.find(|name| dir.join(name).is_file())
+}
+
 /// The rows of an index of ours.
 fn rows_in(text: &str) -> Option<BTreeMap<Key, Row>> {
     let (_, data) = text.split_once(DATA.0)?;
@@ -113,8 +141,9 @@ fn rows_in(text: &str) -> Option<BTreeMap<Key, Row>> {
     Some(rows.into_iter().collect())
 }
 
-fn page_of(rows: &BTreeMap<Key, Row>) -> String {
-    let table: String = rows.iter().map(|(key, row)| row_of(key, row)).collect();
+fn page_of(dir: &Path, rows: &BTreeMap<Key, Row>) -> String {
+    let rows_of = rows.iter().map(|(key, row)| row_of(dir, key, row));
+    let table: String = rows_of.collect();
     let listed: Vec<_> = rows.iter().collect();
     // Names and numbers always have a JSON form; there is nothing to fail.
     let data = inert(&serde_json::to_string(&listed).unwrap_or_default());
@@ -138,7 +167,7 @@ fn inert(json: &str) -> String {
     inert
 }
 
-fn row_of(key: &Key, row: &Row) -> String {
+fn row_of(dir: &Path, key: &Key, row: &Row) -> String {
     let mut name = key.workload.clone();
     if key.system != "deposed" {
         name += &format!(", system {}", key.system);
@@ -165,10 +194,12 @@ fn row_of(key: &Key, row: &Row) -> String {
             .as_ref()
             .map(|page| format!(" {}", link(page, "timeline")));
         let history = link(&kept.file, "history");
+        let shrunk = shrunk(dir, &kept.file).map(|file| format!(" {}", link(&file, "shrunk")));
         format!(
-            "seed {}{failed}: {history}{}",
+            "seed {}{failed}: {history}{}{}",
             kept.seed,
-            timeline.unwrap_or_default()
+            timeline.unwrap_or_default(),
+            shrunk.unwrap_or_default()
         )
     });
     let more = row.kept.len().saturating_sub(LINKED);

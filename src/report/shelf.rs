@@ -75,6 +75,15 @@ impl Shelf {
         history: &[Event],
     ) -> Result<PathBuf, String> {
         let first = serde_json::to_string(header).map_err(|error| error.to_string())?;
+        let cannot = |path: &Path, error: &io::Error| {
+            format!(
+                "the history '{}' cannot be written: {error}; make room, or name another \
+                 directory with --out",
+                path.display()
+            )
+        };
+        // Another shelf may have tidied it away while it was empty.
+        fs::create_dir_all(&self.dir).map_err(|error| cannot(&self.dir, &error))?;
         let mut nth = 1;
         loop {
             let path = self.dir.join(match nth {
@@ -89,13 +98,7 @@ impl Shelf {
                     Ok(()) => return Ok(path),
                     // Somebody else has just taken the name: look again.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    Err(error) => {
-                        return Err(format!(
-                            "the history '{}' cannot be written: {error}; make room, or name \
-                             another directory with --out",
-                            path.display()
-                        ));
-                    }
+                    Err(error) => return Err(cannot(&path, &error)),
                 }
             }
             nth += 1;
@@ -183,18 +186,35 @@ fn beside(history: &Path) -> Option<PathBuf> {
     (page.symlink_metadata().is_err() || ours(&page)).then_some(page)
 }
 
+/// Whether a new file could be written here, before long work is done for it.
+///
+/// # Errors
+/// The name is taken, or its directory is not there or cannot be written to.
+pub(crate) fn room_for(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let probe = partial(path);
+    File::create(&probe)?;
+    fs::remove_file(&probe)
+}
+
+/// What a file is called until it is whole.
+fn partial(path: &Path) -> PathBuf {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    dir.join(format!(".{name}.{}.partial", process::id()))
+}
+
 /// Writes a file under another name and gives it its own when it is whole. Only with
-/// `anew` does it take the place of a file that is there.
+/// `anew` does it take the place of a file that is there. Its directory must be there: one
+/// that is made for a slip of the pen is found by nobody.
 pub(crate) fn whole(
     path: &Path,
     anew: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    // The directory may have been tidied away meanwhile.
-    fs::create_dir_all(dir)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = dir.join(format!(".{name}.{}.partial", process::id()));
+    let partial = partial(path);
     let written = File::create(&partial).and_then(|file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;

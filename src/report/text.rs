@@ -98,10 +98,29 @@ fn style_of(event: &Event) -> Style {
     }
 }
 
+/// What a terminal obeys instead of showing it: control characters, and those that end a
+/// line, turn its direction, or are not seen at all.
+pub(crate) fn is_obeyed(c: char) -> bool {
+    let unseen = matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0001}'..='\u{e007f}'
+    );
+    c.is_control() || unseen
+}
+
 /// Text from a file, with nothing in it that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().fold(String::new(), |mut shown, c| {
-        if c.is_control() {
+        if is_obeyed(c) {
             // Writing to a string cannot fail.
             let _ = write!(shown, "{}", c.escape_default());
         } else {
@@ -213,6 +232,19 @@ pub(super) mod tests {
         event.process = "\u{1b}[2J".into();
         let line = Timeline::new(Colour::Never).line(&event);
         assert_eq!(line, "  12.976s  \\u{1b}[2J     acquire");
+        // Nor turn the line around, break it, or pass for another name.
+        for (c, escaped) in [
+            ('\u{202e}', "\\u{202e}"),
+            ('\u{2028}', "\\u{2028}"),
+            ('\u{2066}', "\\u{2066}"),
+            ('\u{200b}', "\\u{200b}"),
+        ] {
+            assert_eq!(printable(&format!("a{c}b")), format!("a{escaped}b"));
+        }
+        assert_eq!(
+            printable("Zoë läuft 走る \u{1f3c3}"),
+            "Zoë läuft 走る \u{1f3c3}"
+        );
     }
 
     #[test]

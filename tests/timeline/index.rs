@@ -37,6 +37,10 @@ fn row(verdict: &str) -> Row {
 #[test]
 fn the_next_run_adds_its_rows_and_the_same_run_replaces_its_own() {
     let (dir, _) = kept("index", "");
+    let there = |name: &str| fs::write(dir.join(name), "").expect("room");
+    ["gc-pause-1.jsonl", "gc-pause-1.html"]
+        .into_iter()
+        .for_each(there);
     let write = |workload: &str, last: u64, verdict: &str| {
         let path = index::write(&dir, [(key(workload, last), row(verdict))]).expect("room");
         assert_eq!(path, dir.join("index.html"));
@@ -57,6 +61,44 @@ fn the_next_run_adds_its_rows_and_the_same_run_replaces_its_own() {
     ] {
         assert!(fixed.contains(said), "{said}: {fixed}");
     }
+}
+
+#[test]
+fn the_index_links_what_is_there() {
+    let (dir, _) = kept("links", "");
+    let there = |name: &str| fs::write(dir.join(name), "").expect("room");
+    let gone = |name: &str| fs::remove_file(dir.join(name)).expect("it was there");
+    let links = |rows: Vec<(Key, Row)>| {
+        let path = index::write(&dir, rows).expect("room");
+        let page = fs::read_to_string(path).expect("written");
+        let links = page.split("href=\"./").skip(1);
+        let links = links.map(|link| link.split('"').next().expect("its end").to_owned());
+        links.collect::<Vec<_>>()
+    };
+    ["gc-pause-1.jsonl", "gc-pause-1.html"]
+        .into_iter()
+        .for_each(there);
+    let both = ["gc-pause-1.jsonl", "gc-pause-1.html"];
+    assert_eq!(links(vec![(key("gc-pause", 1), row("FAILED"))]), both);
+    there("gc-pause-1-shrunk.jsonl");
+    gone("gc-pause-1.html");
+    assert_eq!(
+        links(vec![]),
+        ["gc-pause-1.jsonl", "gc-pause-1-shrunk.jsonl"]
+    );
+    // Kept as a test, it has moved.
+    gone("gc-pause-1-shrunk.jsonl");
+    assert_eq!(links(vec![]), ["gc-pause-1.jsonl"]);
+    gone("gc-pause-1.jsonl");
+    assert_eq!(links(vec![]), [""; 0]);
+
+    let mut second = row("FAILED");
+    second.kept[0].file = "gc-pause-1.2.jsonl".to_owned();
+    ["gc-pause-1.2.jsonl", "gc-pause-1-shrunk.2.jsonl"]
+        .into_iter()
+        .for_each(there);
+    let expected = ["gc-pause-1.2.jsonl", "gc-pause-1-shrunk.2.jsonl"];
+    assert_eq!(links(vec![(key("gc-pause", 1), second)]), expected);
 }
 
 #[test]
@@ -81,6 +123,8 @@ fn a_name_in_the_index_is_text() {
     let mut row = row(EVIL);
     row.seen = vec![EVIL.to_owned()];
     row.kept[0].file = EVIL.to_owned();
+    // To a file system, a path like any other.
+    fs::create_dir_all(dir.join(EVIL)).expect("room");
     let path = index::write(&dir, [(key(EVIL, 1), row)]).expect("room");
     let page = fs::read_to_string(&path).expect("written");
     assert_eq!(page.matches("<script").count(), 1, "the rows: {page}");

@@ -101,6 +101,29 @@ fn long() -> String {
 }
 
 #[test]
+fn a_header_that_fits_in_no_page_is_left_out_and_told() {
+    // Noise, which does not pack.
+    let mut noise: u64 = 1;
+    let field: String = std::iter::repeat_with(|| {
+        noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        format!("{noise:016x}")
+    })
+    .take(7_000_000 / 16)
+    .collect();
+    for name in ["of", "workload"] {
+        let header = format!(r#"{{"deposed":1,"{name}":"{field}","schedule":[]}}"#);
+        let (_, events) = STORY.split_once('\n').expect("lines");
+        let page = page(&format!("{header}\n{events}"));
+        assert!(page.len() <= PAGE_LIMIT, "{name}: {} bytes", page.len());
+        let told = "18 events in 5 lanes; the header is left out, being too large for a page";
+        assert!(page.contains(told), "{name}");
+    }
+    assert!(!page(STORY).contains("left out"));
+}
+
+#[test]
 fn a_page_of_a_hundred_thousand_events_is_at_most_five_megabytes() {
     let page = page(&long());
     assert!(page.contains("100000 events"));

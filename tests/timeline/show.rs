@@ -39,8 +39,12 @@ fn a_part_of_a_history_is_chosen_by_time_process_and_kind() {
         "0.800s nemesis resume a",
     ];
     assert_eq!(indices("--kind nemesis"), nemesis);
-    // A kind that just does not occur is no mistake.
-    assert_eq!(indices("--kind fail,refused"), [""; 0]);
+    // A kind that just does not occur is no mistake; that nothing is shown is no accident.
+    for options in ["--kind fail,refused", "--from 100s"] {
+        let said = indices(options);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].ends_with("h.jsonl has no event in the part that was asked for"));
+    }
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn what_cannot_be_shown_is_one_sentence() {
     let taken = dir.join("there.html");
     fs::write(&taken, "mine").expect("room");
     let taken_too = format!("--html {}", taken.display());
-    let nowhere = format!("--html {}/no/where/\0", dir.display());
+    let nowhere = format!("--html {}/no/where.html", dir.display());
     let cases = [
         ("--from 2s --to 1s", "--to is before --from"),
         (
@@ -84,7 +88,7 @@ fn what_cannot_be_shown_is_one_sentence() {
             &taken_too,
             "exists and is not overwritten: name a new file with --html",
         ),
-        (&nowhere, "cannot be written"),
+        (&nowhere, "where.html' cannot be written"),
     ];
     for (options, says) in cases {
         let (code, _, err) = shown(&file, options);
@@ -93,6 +97,10 @@ fn what_cannot_be_shown_is_one_sentence() {
         assert_eq!(err.trim_end().lines().count(), 1, "{options}: {err}");
     }
     assert_eq!(fs::read(&taken).expect("there"), b"mine");
+    assert!(
+        !dir.join("no").exists(),
+        "a slip of the pen makes no folder"
+    );
 }
 
 #[test]

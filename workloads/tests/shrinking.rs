@@ -252,6 +252,13 @@ fn what_cannot_be_shrunk_is_one_sentence() {
         &format!("shrink {file} --out DIR"),
         "'DIR' exists and is not overwritten",
     );
+    // Nothing is searched for what cannot be written, and no folder made for it.
+    refuses(
+        &dir,
+        &format!("shrink {file} --for 0s --out DIR/none/x.jsonl"),
+        "'DIR/none/x.jsonl' cannot be written",
+    );
+    assert!(!dir.join("none").exists());
     refuses(
         &dir,
         "shrink -",
@@ -282,6 +289,22 @@ fn what_cannot_be_shrunk_is_one_sentence() {
 }
 
 #[test]
+fn a_search_that_was_cut_short_does_not_say_that_nothing_is_smaller() {
+    let dir = scratch("cut-short");
+    failing(&dir, "gc-pause", "accepts-anything", 2);
+    let command = "shrink DIR/gc-pause-accepts-anything-2.jsonl --for 0s";
+    let (code, out, err) = deposed(&dir, command);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(!out.contains("nothing smaller violates"), "{out}");
+    for says in [
+        "nothing smaller was found",
+        "time was up: --for gives it more",
+    ] {
+        assert!(out.contains(says), "{out}");
+    }
+}
+
+#[test]
 fn a_run_shrinks_the_first_failure_of_each_workload_by_itself() {
     let dir = scratch("run");
     let command = "run gc-pause --flaw accepts-anything --seeds 3 --shrink --out DIR";
@@ -306,6 +329,9 @@ fn a_run_shrinks_the_first_failure_of_each_workload_by_itself() {
         out.contains(&format!("  replay   deposed replay DIR/{name}\n")),
         "{out}"
     );
+    let index = fs::read_to_string(dir.join("index.html")).expect("an index");
+    let link = format!("<a href=\"./{name}\">shrunk</a>");
+    assert_eq!(index.matches(&link).count(), 1, "{index}");
 }
 
 #[test]
@@ -386,6 +412,19 @@ fn a_kept_history_has_moved_is_told_and_holds() {
         "begin with a word",
     );
     assert!(dir.join("paused.jsonl").exists());
+
+    // Moving it within its folder would leave its story without it.
+    for also in ["", " --name two"] {
+        let again = format!("keep DIR/kept/../kept/paused.jsonl --into DIR/kept{also}");
+        refuses(&dir, &again, "is kept already: ");
+    }
+    assert_eq!(hold(), Ok(2), "untouched");
+    refuses(&dir, "keep - --into DIR/kept", "give it one with --name");
+    refuses(
+        &dir,
+        &format!("{again} --name more --sentence \u{1b}[31mIt-wakes."),
+        "the sentence holds the character '\\u{1b}'",
+    );
 
     // What no longer replays, and what nobody tells, is named.
     let text = String::from_utf8(bytes).expect("text");

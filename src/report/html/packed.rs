@@ -35,10 +35,36 @@ struct Thinning {
     changes: usize,
 }
 
+/// The packed block, and what is not in it.
+pub(super) struct Block {
+    pub(super) data: String,
+    /// How many events are left out.
+    pub(super) events_left_out: usize,
+    pub(super) header_left_out: bool,
+}
+
+/// What stands in the place of a header that is left out.
+const NO_HEADER: &str = "\"left out, to keep the page small: it is the history's first line\"";
+
 impl Packed<'_> {
-    /// The block in at most so many bytes, if that can be done at all, and how many events
-    /// are left out of it.
-    pub(super) fn data(&self, limit: usize) -> (String, usize) {
+    /// The block in at most so many bytes, if that can be done at all. A header that takes
+    /// more than half of them alone is left out: the events are what is drawn.
+    pub(super) fn block(self, limit: usize) -> Block {
+        let header_left_out = packed(self.header).len() > limit / 2;
+        let header = match header_left_out {
+            true => NO_HEADER,
+            false => self.header,
+        };
+        let (data, events_left_out) = Packed { header, ..self }.data(limit);
+        Block {
+            data,
+            events_left_out,
+            header_left_out,
+        }
+    }
+
+    /// The block, and how many events are left out of it.
+    fn data(&self, limit: usize) -> (String, usize) {
         let mut thinning = Thinning {
             calls: 1,
             changes: 1,
@@ -99,14 +125,7 @@ impl Packed<'_> {
     }
 
     fn encoded(&self, kept: &[usize], thinning: Thinning) -> String {
-        let document = self.document(kept, thinning);
-        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        // Writing to memory, of what always has a JSON form, cannot fail.
-        let packed = serde_json::to_writer(&mut packer, &document)
-            .map_err(std::io::Error::from)
-            .and_then(|()| packer.flush())
-            .and_then(|()| packer.finish());
-        BASE64_STANDARD.encode(packed.unwrap_or_default())
+        packed(&self.document(kept, thinning))
     }
 
     fn document(&self, kept: &[usize], thinning: Thinning) -> Document<'_> {
@@ -244,6 +263,16 @@ impl Packed<'_> {
         });
         checks.collect()
     }
+}
+
+fn packed(document: &(impl Serialize + ?Sized)) -> String {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory, of what always has a JSON form, cannot fail.
+    let packed = serde_json::to_writer(&mut packer, document)
+        .map_err(std::io::Error::from)
+        .and_then(|()| packer.flush())
+        .and_then(|()| packer.finish());
+    BASE64_STANDARD.encode(packed.unwrap_or_default())
 }
 
 /// Rising numbers as what each adds to the one before: they pack well.
