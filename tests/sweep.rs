@@ -164,10 +164,8 @@ fn a_longer_ttl_deposes_fewer_paused_leaders_and_is_slower_to_replace_a_dead_one
             assert!(number(setting, &format!("{column}_low")) <= number(setting, column));
             assert_eq!(cells[setting][&format!("{column}_high")], "", "{column}");
         }
-        let row = out.lines().find(|line| line.contains(setting));
-        assert!(row.is_none_or(|row| row.contains(" to -) ")), "{out}");
     }
-    assert!(out.contains("s (0.0 to -) "), "{out}");
+    assert!(out.contains(" to -) "), "{out}");
 }
 
 #[test]
@@ -290,7 +288,7 @@ fn bad_input_is_one_sentence() {
         ("--drift 50%", "keep no lease"),
         ("--drift 49.8%", "cannot be run: the drift bound"),
         ("--net 10s..20s --ttl 1s", "a faster --net, shorter pauses"),
-        ("--net 1ms..2h", "give fewer --faults"),
+        ("--net 1ms..2h", "or a faster --net"),
         ("--ttl 1ms", "give a longer --ttl"),
         ("--seeds 0", "0 is not in 1..=10000"),
         ("--seeds 99999999999 --dry-run", "is not in 1..=10000"),
