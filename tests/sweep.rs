@@ -155,11 +155,17 @@ fn a_longer_ttl_deposes_fewer_paused_leaders_and_is_slower_to_replace_a_dead_one
     for setting in ["1s 1/3", "6s 1/3"] {
         assert_eq!(number(setting, "crashes_met"), 4.0, "2 a run");
         assert_eq!(number(setting, "pauses_met"), 8.0, "4 a run");
-        for column in ["availability", "failover_p99", "renewals_per_hour"] {
+        for column in ["availability", "renewals_per_hour"] {
             let bound = |which: &str| number(setting, &format!("{column}{which}"));
             assert!(bound("_low") <= bound("") && bound("") <= bound("_high"));
         }
+        // In one of sixteen cases even the median is above four crashes.
+        for column in ["failover_p50", "failover_p99"] {
+            assert!(number(setting, &format!("{column}_low")) <= number(setting, column));
+            assert_eq!(cells[setting][&format!("{column}_high")], "", "{column}");
+        }
     }
+    assert!(out.contains(" to -) "), "{out}");
 }
 
 #[test]
@@ -198,12 +204,13 @@ fn a_setting_is_recommended_for_an_availability_or_none_is() {
     let sentence = "ttl 6s renewed every 2.0s: available ";
     let line = out.lines().find(|line| line.starts_with(sentence));
     let line = line.unwrap_or_else(|| panic!("{out}"));
-    let cheapest = "the cheapest in renewals of the 2 settings that surely reach 50 % under pauses";
+    let cheapest = "the cheapest in renewals of the 2 settings that reach 50 % with 95 % \
+                    confidence under pauses";
     assert!(line.contains(cheapest), "{line}");
     let (code, out, _) = swept(&dir, &format!("{SMALL} --availability 100% --resume"));
     assert_eq!(code, 0);
     assert!(
-        out.contains("No setting surely reaches 100 % under"),
+        out.contains("No setting reaches 100 % with 95 % confidence under"),
         "{out}"
     );
 }
@@ -280,7 +287,11 @@ fn bad_input_is_one_sentence() {
         ("--drift 1%..0%", "upside down"),
         ("--drift 50%", "keep no lease"),
         ("--drift 49.8%", "cannot be run: the drift bound"),
-        ("--seeds 0", "nothing would be run"),
+        ("--net 10s..20s --ttl 1s", "a faster --net, shorter pauses"),
+        ("--net 1ms..2h", "or a faster --net"),
+        ("--ttl 1ms", "give a longer --ttl"),
+        ("--seeds 0", "0 is not in 1..=10000"),
+        ("--seeds 99999999999 --dry-run", "is not in 1..=10000"),
         ("--faults 0", "0 is not in 3..=10000"),
         ("--availability 101%", "more than all"),
         ("--availability -1", "'-1'"),
@@ -290,6 +301,10 @@ fn bad_input_is_one_sentence() {
         let (code, out, err) = swept(&dir, options);
         assert_eq!((code, out.as_str()), (2, ""), "{options}: {err}");
         assert!(err.contains(says), "{options}: {err}");
+        assert!(
+            !err.contains("header"),
+            "nobody wrote one, {options}: {err}"
+        );
         assert_eq!(err.lines().count(), 1, "{options}: {err}");
         assert!(!dir.exists(), "{options} left a folder");
     }

@@ -272,8 +272,9 @@ pub(super) struct SweepArgs {
           default_value = "0%..0.5%")]
     pub(super) drift: Vec<Drift>,
     /// Run seeds 0 to N-1 of each setting
-    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "4")]
-    pub(super) seeds: NonZero<u64>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000),
+          default_value = "4")]
+    pub(super) seeds: u64,
     /// How many faults a run has; every third is a crash
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000),
           default_value = "15")]

@@ -22,7 +22,7 @@ use crate::{
         sweep::{cells_csv, plots, recommendation, summary},
         text::counted,
     },
-    run::Outcome,
+    run::{Header, Outcome},
     sweep::{
         Cell, Environment, Journal, Measures, Panel, Plan, Row, Setting, Standing,
         plan::length,
@@ -180,7 +180,7 @@ fn plan(args: &SweepArgs, system: &dyn System) -> Result<Plan, String> {
         environments,
         crashes_per_day: args.crashes_per_day,
         takeover: args.takeover,
-        seeds: args.seeds.get(),
+        seeds: args.seeds,
         faults: args.faults,
     })
 }
@@ -279,10 +279,16 @@ fn outlook(plan: &Plan, simulated: u64, system: &Arc<dyn System>) -> String {
         let _ = writeln!(text, "each under {environment}");
     }
     let cells = plan.cells().count() as u64;
-    let minutes = simulated as f64 / 1e9 * cost(plan, system) / 60.0;
+    let costs = match cost(plan, system) {
+        Ok(cost) => format!(
+            "some {:.1} minutes of CPU on this machine",
+            simulated as f64 / 1e9 * cost / 60.0
+        ),
+        Err(defect) => format!("how much CPU is not known, since a run failed, {defect}"),
+    };
     let _ = writeln!(
         text,
-        "{}, {}, {} simulated: some {minutes:.1} minutes of CPU on this machine",
+        "{}, {}, {} simulated: {costs}",
         counted(cells, "cell"),
         counted(plan.len(), "run"),
         hours(simulated),
@@ -294,18 +300,31 @@ fn hours(nanos: u64) -> String {
     format!("{:.1} hours", nanos as f64 / 3600e9)
 }
 
-/// CPU seconds that a simulated second costs, tried for a few.
-fn cost(plan: &Plan, system: &Arc<dyn System>) -> f64 {
-    let Some((cell, seed)) = plan.runs().next() else {
-        return 0.0;
+/// CPU seconds that a simulated second costs, tried for a few; or why that run failed.
+fn cost(plan: &Plan, system: &Arc<dyn System>) -> Result<f64, String> {
+    let Some(header) = trial(plan) else {
+        return Ok(0.0);
     };
+    let began = cpu_time();
+    let outcome = campaign::outcome(&header, system);
+    let took = cpu_time().saturating_sub(began).as_secs_f64();
+    match outcome.defects.into_iter().next() {
+        // It ended early, or did not even begin.
+        Some(defect) => Err(defect),
+        None => Ok(took / (length(&header) as f64 / 1e9)),
+    }
+}
+
+/// The first run, cut short. What would strike later goes: no header may have it.
+fn trial(plan: &Plan) -> Option<Header> {
+    let (cell, seed) = plan.runs().next()?;
     let mut header = plan.header(cell, seed);
     header.chaos = header.chaos.min(20 * SECOND);
-    let began = cpu_time();
-    // Only its cost is of interest.
-    let _ = campaign::outcome(&header, system);
-    let took = cpu_time().saturating_sub(began).as_secs_f64();
-    took / (length(&header) as f64 / 1e9)
+    let chaos = header.chaos;
+    header
+        .schedule
+        .retain(|injection| injection.when.earliest() <= chaos);
+    Some(header)
 }
 
 #[cfg(test)]
@@ -327,16 +346,22 @@ mod tests {
         dir
     }
 
+    fn parsed<'a>(options: impl IntoIterator<Item = &'a str>) -> SweepArgs {
+        let all = ["deposed", "sweep"].into_iter().chain(options);
+        match Arguments::parse_from(all).command {
+            Command::Sweep(args) => args,
+            _ => panic!("a sweep"),
+        }
+    }
+
     fn swept(folder: &Path, options: &[&str], stop: bool) -> (Exit, String) {
         let folder = folder.to_str().expect("a path in UTF-8");
-        let small = "deposed sweep --ttl 1s --renew 1/3 --pause gc --seeds 2 --faults 3 --out";
+        let small = "--ttl 1s --renew 1/3 --pause gc --seeds 2 --faults 3 --out";
         let all = small
             .split(' ')
             .chain([folder])
             .chain(options.iter().copied());
-        let Command::Sweep(args) = Arguments::parse_from(all).command else {
-            panic!("a sweep");
-        };
+        let args = parsed(all);
         let suite = Suite {
             workloads: Vec::new(),
             systems: vec![Arc::new(Deposed)],
@@ -355,6 +380,20 @@ mod tests {
             Exit::BadInput
         });
         (exit, String::from_utf8(err).expect("text"))
+    }
+
+    #[test]
+    fn what_a_sweep_costs_is_tried_on_a_run_that_can_be() {
+        for options in ["", "--takeover 1m --seeds 1", "--preset consul --faults 3"] {
+            let plan = plan(&parsed(options.split_whitespace()), &Deposed).expect("a plan");
+            let header = trial(&plan).expect("a run");
+            let system: Arc<dyn System> = Arc::new(Deposed);
+            let defects = campaign::outcome(&header, &system).defects;
+            assert!(defects.is_empty(), "{options}: {defects:?}");
+        }
+        let plan = plan(&parsed([]), &Deposed).expect("a plan");
+        let faults = trial(&plan).expect("a run").schedule.len();
+        assert!((1..15).contains(&faults), "{faults} of 15 in 20 s");
     }
 
     #[test]

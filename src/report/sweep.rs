@@ -7,7 +7,8 @@ use std::fmt::Write;
 use super::text::counted;
 use crate::sweep::{Estimate, Panel, setting::Length, statistics::Interval};
 
-/// A row a cell, with the bounds of each number's 95 % interval beside it.
+/// A row a cell, with the bounds of each number's 95 % interval beside it; one that is
+/// not known is left empty.
 ///
 /// # Errors
 /// None that memory does not give.
@@ -100,8 +101,10 @@ fn record(estimate: &Estimate<'_>) -> Vec<String> {
         Some(estimate.renewals),
     ];
     for interval in measured {
-        let number =
-            |of: fn(Interval) -> f64| interval.map_or(String::new(), |i| format!("{:.7}", of(i)));
+        let number = |of: fn(Interval) -> f64| match interval.map(of) {
+            Some(number) if number.is_finite() => format!("{number:.7}"),
+            _ => String::new(),
+        };
         record.extend([number(|i| i.value), number(|i| i.low), number(|i| i.high)]);
     }
     record.push(estimate.on_front.to_string());
@@ -115,17 +118,17 @@ pub fn summary(panels: &[Panel<'_>]) -> String {
         let _ = writeln!(text, "{}", panel.environment);
         let _ = writeln!(
             text,
-            "  {:<12} {:>27} {:>9} {:>7} {:>20} {:>10}",
+            "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>10}",
             "on the front", "available", "failover", "p99", "false failovers/h", "renewals/h"
         );
         for estimate in front(panel) {
             let _ = writeln!(
                 text,
-                "  {:<12} {:>27} {:>9} {:>7} {:>20} {:>10.0}",
+                "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>10.0}",
                 estimate.setting().name,
                 percent(estimate.availability),
                 seconds(estimate.failover_p50),
-                seconds(estimate.failover_p99),
+                bounded(estimate.failover_p99),
                 few(estimate.false_failovers),
                 estimate.renewals.value,
             );
@@ -161,16 +164,18 @@ pub fn recommendation(panel: &Panel<'_>, availability: f64) -> String {
     let environment = panel.environment;
     match panel.recommended(availability) {
         Ok((estimate, 1)) => format!(
-            "{}; the only setting that surely reaches {wanted} under {environment}.",
+            "{}; the only setting that reaches {wanted} with 95 % confidence under \
+             {environment}.",
             praise(estimate)
         ),
         Ok((estimate, reaching)) => format!(
-            "{}; the cheapest in renewals of the {reaching} settings that surely reach {wanted} \
-             under {environment}.",
+            "{}; the cheapest in renewals of the {reaching} settings that reach {wanted} with \
+             95 % confidence under {environment}.",
             praise(estimate)
         ),
         Err(best) => format!(
-            "No setting surely reaches {wanted} under {environment}; the most available is {}.",
+            "No setting reaches {wanted} with 95 % confidence under {environment}; the most \
+             available is {}.",
             praise(best)
         ),
     }
@@ -184,7 +189,7 @@ fn praise(estimate: &Estimate<'_>) -> String {
         Length(lease.ttl),
         lease.renew_after() as f64 / 1e9,
         percent(estimate.availability),
-        seconds(estimate.failover_p99),
+        bounded(estimate.failover_p99),
         shortest(estimate.false_failovers.value),
     )
 }
@@ -198,6 +203,18 @@ fn percent(part: Interval) -> String {
 /// `6.1s`
 fn seconds(time: Option<Interval>) -> String {
     time.map_or("-".to_owned(), |time| format!("{:.1}s", time.value))
+}
+
+/// `6.1s (5.9 to 6.3)`, and `6.1s (5.9 to -)` where nothing bounds it.
+fn bounded(time: Option<Interval>) -> String {
+    let Some(Interval { value, low, high }) = time else {
+        return "-".to_owned();
+    };
+    let high = match high.is_finite() {
+        true => format!("{high:.1}"),
+        false => "-".to_owned(),
+    };
+    format!("{value:.1}s ({low:.1} to {high})")
 }
 
 /// `0.20 (0.01-0.71)`

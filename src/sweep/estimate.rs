@@ -3,9 +3,11 @@
 //! Rates and parts are sums of what one fault costs times how many there are in an hour.
 //! False failovers are a part of the pauses, so their interval is Clopper and Pearson's,
 //! exact and honest where none was seen. For all else no distribution can be assumed
-//! (lengths are a mixture, and bounded by the lease), so the faults are drawn anew 1,000
-//! times with replacement: the bootstrap, under a fixed seed. What nothing provoked comes
-//! at random times, and is drawn as such.
+//! (lengths are a mixture, and bounded by the lease). A quantile's bounds are two of the
+//! samples, or are not known. For means the faults are drawn anew 1,000 times with
+//! replacement: the bootstrap, under a fixed seed; what nothing provoked comes at random
+//! times, and is drawn as such. That cannot draw what was never seen, and a false failover
+//! costs more than most that was, so availability is lowered by those that there may be.
 
 use super::{
     measures::{Measures, Spells},
@@ -28,7 +30,8 @@ pub struct Estimate<'p> {
     pub faults: (u64, u64),
     /// False failovers an hour.
     pub false_failovers: Interval,
-    /// The part of the time in which a leader serves.
+    /// The part of the time in which a leader serves. The lower bound allows for as many
+    /// false failovers as there may be.
     pub availability: Interval,
     /// From a crash until the next leader serves, the median; nothing where no leader was
     /// there to crash.
@@ -74,8 +77,8 @@ impl<'p> Panel<'p> {
         plan.environments.iter().map(panel).collect()
     }
 
-    /// The cheapest in renewals of the settings that surely are so available (with the
-    /// whole of their interval), and how many those are; or else the most available.
+    /// The cheapest in renewals of the settings that are so available with the whole of
+    /// their interval, and how many those are; or else the most available.
     pub fn recommended(&self, availability: f64) -> Result<(&Estimate<'p>, usize), &Estimate<'p>> {
         let reach = |estimate: &&Estimate<'_>| estimate.availability.low >= availability;
         let reaching = || self.estimates.iter().filter(reach);
@@ -159,7 +162,7 @@ impl Costs {
     }
 
     /// Of the spells that there were.
-    fn quantile(&self, weights: &Weights, part: f64) -> Option<f64> {
+    fn quantile(&self, weights: &Weights, part: f64) -> Option<Interval> {
         let each = |rate: f64, costs: &[f64]| rate / costs.len().max(1) as f64;
         let kinds = [
             (&self.by_crash, each(weights.crash, &self.by_crash)),
@@ -192,39 +195,28 @@ impl<'p> Estimate<'p> {
         let mut rng = stream(cell.place as u64, "bootstrap", 0);
         let down = Costs::of(&sum.down, faults);
         let leaderless = Costs::of(&sum.leaderless, faults);
-        let samples: Vec<(Costs, Costs)> = (0..SAMPLES)
-            .map(|_| (down.drawn_anew(&mut rng), leaderless.drawn_anew(&mut rng)))
-            .collect();
         let available = |down: &Costs| {
             let hour = SECONDS_AN_HOUR - down.an_hour(&weights);
             (hour / SECONDS_AN_HOUR).max(0.0)
         };
-        let availability = Interval::of_samples(
-            available(&down),
-            samples.iter().map(|(down, _)| available(down)).collect(),
-        );
+        let drawn = (0..SAMPLES).map(|_| available(&down.drawn_anew(&mut rng)));
+        let mut availability = Interval::of_samples(available(&down), drawn.collect());
+        let deposed = proportion(sum.false_by_pause, sum.pauses);
+        let unseen = (deposed.high - deposed.value) * weights.pause;
+        let cost = of_a_false_failover(&sum, plan.failover(cell));
+        availability.low = (availability.low - unseen * cost / SECONDS_AN_HOUR).max(0.0);
         let only_crashes = Weights {
             crash: 1.0,
             pause: 0.0,
             unprovoked: 0.0,
         };
-        let failover = |part: f64| {
-            let of = |costs: &Costs| costs.quantile(&only_crashes, part);
-            let drawn = samples.iter().filter_map(|(down, _)| of(down));
-            Some(Interval::of_samples(of(&down)?, drawn.collect()))
-        };
-        let without = |part: f64| {
-            let of = |costs: &Costs| costs.quantile(&weights, part);
-            let drawn = samples.iter().filter_map(|(_, costs)| of(costs));
-            Some(Interval::of_samples(of(&leaderless)?, drawn.collect()))
-        };
+        let failover = |part: f64| down.quantile(&only_crashes, part);
+        let without = |part: f64| leaderless.quantile(&weights, part);
         let unprovoked = sum.false_unprovoked as f64 * weights.unprovoked;
         Self {
             cell,
             faults,
-            false_failovers: proportion(sum.false_by_pause, sum.pauses)
-                .times(weights.pause)
-                .plus(unprovoked),
+            false_failovers: deposed.times(weights.pause).plus(unprovoked),
             availability,
             failover_p50: failover(0.5),
             failover_p99: failover(0.99),
@@ -238,6 +230,19 @@ impl<'p> Estimate<'p> {
     /// What was chosen.
     pub fn setting(&self) -> &'p Setting {
         self.cell.setting
+    }
+}
+
+/// For how long nobody serves in a false failover, seconds: the mean of those that were
+/// seen, or where none was, `most`. They are not told apart from pauses that deposed
+/// nobody, and taken to be the longest.
+fn of_a_false_failover(sum: &Measures, most: u64) -> f64 {
+    let mut spells = sum.down.by_pause.clone();
+    spells.sort_unstable_by(|a, b| b.cmp(a));
+    spells.truncate(usize::try_from(sum.false_by_pause).unwrap_or(usize::MAX));
+    match spells.is_empty() {
+        true => seconds(most),
+        false => mean(&spells.into_iter().map(seconds).collect::<Vec<_>>()),
     }
 }
 
@@ -263,4 +268,71 @@ fn renewals(runs: &[Measures], rng: &mut rand_chacha::ChaCha8Rng) -> Interval {
 
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        sweep::setting::{Drift, Fraction, Pauses, network},
+        workload::SECOND,
+    };
+
+    /// A ttl of 15 s, six pauses an hour, no crashes, 5 s until a new leader serves.
+    fn availability(measures: &Measures) -> Interval {
+        let half = Fraction::parse("1/2").expect("a part");
+        let plan = Plan {
+            version: "test",
+            system: "deposed".to_owned(),
+            settings: vec![Setting::new(15 * SECOND, &half)],
+            environments: vec![Environment {
+                pauses: Pauses::parse("200ms,1.2,6").expect("pauses"),
+                net: network("1ms..20ms").expect("a network"),
+                drift: Drift::parse("0%").expect("a drift"),
+            }],
+            crashes_per_day: 0.0,
+            takeover: 5 * SECOND,
+            seeds: 1,
+            faults: 40,
+        };
+        let panels = Panel::all(&plan, &[vec![measures.clone()]]);
+        panels[0].estimates[0].availability
+    }
+
+    #[test]
+    fn availability_allows_for_false_failovers_that_were_not_seen() {
+        let harmless = Measures {
+            led: 3600 * SECOND,
+            pauses: 40,
+            ..Measures::default()
+        };
+        let available = availability(&harmless);
+        assert_eq!(available.value, 1.0);
+        // Of 40 none: up to 8.81 % (Clopper and Pearson), six pauses an hour, and each
+        // costs a lease and a takeover: 20 s, and some for tries and candidates.
+        let lost = |seconds: f64| 0.0881 * 6.0 * seconds / 3600.0;
+        let within = 1.0 - lost(26.0)..1.0 - lost(20.0);
+        assert!(within.contains(&available.low), "{available:?}");
+    }
+
+    #[test]
+    fn what_a_false_failover_costs_is_what_was_seen() {
+        let spells = [[8 * SECOND; 10].as_slice(), &[SECOND / 5; 30]].concat();
+        let mut measures = Measures {
+            led: 3600 * SECOND,
+            pauses: 40,
+            false_by_pause: 10,
+            ..Measures::default()
+        };
+        measures.down.by_pause = spells.clone();
+        let ten = availability(&measures);
+        // As if no pause had deposed anybody, but for the cost of those that may have.
+        measures.false_by_pause = 40;
+        let all = availability(&measures);
+        assert_eq!(all.value, ten.value, "the same spells");
+        // 10 of 40: up to 41.2 %. 40 of 40 are all that there can be.
+        let lost = (all.low - ten.low) * 3600.0;
+        let expected = (0.4120 - 0.25) * 6.0 * 8.0;
+        assert!((lost - expected).abs() < 0.01, "{lost}, not {expected}");
+    }
 }

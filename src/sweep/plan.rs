@@ -14,13 +14,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, LogNormal};
 use serde::Serialize;
 
-use super::setting::{Environment, LONGEST_PAUSE, Setting};
+use super::setting::{Environment, LONGEST_PAUSE, Length, Setting};
 use crate::{
     cluster::Cluster,
     fault::{Fault, Injection, Moment, Schedule, Target, Trigger},
     lease::LeaseConfig,
     rng::stream,
-    run::{Header, limits::HeaderError},
+    run::{
+        Header,
+        limits::{HeaderError, MOST_CONNECTIONS, MOST_EVENTS},
+    },
     workload::{MS, SECOND, Traffic},
 };
 
@@ -106,23 +109,25 @@ impl Plan {
             );
         }
         let mut simulated: Nanos = 0;
-        for (cell, seed) in self.runs() {
-            let lease = cell.lease();
+        for cell in self.cells() {
             let cannot =
                 |why: String| format!("the setting '{}' cannot be run: {why}", cell.setting.name);
-            lease
-                .validate()
-                .map_err(|error| cannot(error.to_string()))?;
-            let header = self.header(cell, seed);
-            header.validate().map_err(|error| match error {
-                HeaderError::TooLong => cannot(
-                    "one of its runs would be longer than an hour; give fewer --faults".to_owned(),
-                ),
-                error => cannot(error.to_string()),
-            })?;
-            simulated = simulated.saturating_add(length(&header));
+            let works = cell.lease().validate();
+            works.map_err(|error| cannot(error.to_string()))?;
+            for seed in 0..self.seeds {
+                let header = self.header(cell, seed);
+                let possible = header.validate();
+                possible.map_err(|error| cannot(in_options(error)))?;
+                simulated = simulated.saturating_add(length(&header));
+            }
         }
         Ok(simulated)
+    }
+
+    /// From a fault that ends a cell's lease until the next leader serves, at most, ns of
+    /// true time.
+    pub fn failover(&self, cell: Cell<'_>) -> Nanos {
+        Settled::of(&cell.lease(), cell.environment, self.takeover).failover
     }
 
     /// The run of a cell under a seed.
@@ -200,6 +205,31 @@ impl Plan {
                 .fold(after, Nanos::saturating_add);
         }
         (schedule, after)
+    }
+}
+
+/// Why a run cannot be, in the words of who asked for a sweep and wrote no header.
+fn in_options(error: HeaderError) -> String {
+    match error {
+        HeaderError::TooLong => {
+            "one of its runs would be longer than an hour; give fewer --faults, a shorter --ttl or \
+             --takeover, or a faster --net"
+                .to_owned()
+        }
+        HeaderError::Ttl(ttl) => format!(
+            "its ttl is {}, and every store refuses it; give a --ttl of 1ms to 1h",
+            Length(ttl)
+        ),
+        HeaderError::Connections(connections) => format!(
+            "a client may try to open {connections} connections in one of its runs, and \
+             {MOST_CONNECTIONS} can be had; give a longer --ttl, a faster --net, shorter pauses \
+             or fewer --faults"
+        ),
+        HeaderError::Events(events) => format!(
+            "one of its runs may make {events} events, and {MOST_EVENTS} can be kept in memory; \
+             give a longer --ttl or fewer --faults"
+        ),
+        error => error.to_string(),
     }
 }
 

@@ -11,7 +11,7 @@ pub struct Interval {
     pub value: f64,
     /// The lower bound.
     pub low: f64,
-    /// The upper bound.
+    /// The upper bound; infinite where nothing bounds it.
     pub high: f64,
 }
 
@@ -89,30 +89,67 @@ pub fn proportion(hits: u64, trials: u64) -> Interval {
 
 /// How likely `hits` or fewer of so many trials are, each with this probability.
 fn at_most(hits: u64, trials: u64, probability: f64) -> f64 {
+    let hits = usize::try_from(hits).unwrap_or(usize::MAX);
+    cumulated(trials, probability).nth(hits).unwrap_or(1.0)
+}
+
+/// How likely 0 hits are, 1 or fewer, and so on up to all of the trials.
+fn cumulated(trials: u64, probability: f64) -> impl Iterator<Item = f64> {
     let odds = (probability / (1.0 - probability)).ln();
     let mut log = trials as f64 * (1.0 - probability).ln();
-    let mut sum = log.exp();
-    for hit in 1..=hits {
-        log += ((trials - hit + 1) as f64 / hit as f64).ln() + odds;
+    let mut sum = 0.0;
+    (0..=trials).map(move |hits| {
+        if hits > 0 {
+            log += ((trials - hits + 1) as f64 / hits as f64).ln() + odds;
+        }
         sum += log.exp();
-    }
-    sum.min(1.0)
+        f64::min(sum, 1.0)
+    })
 }
 
 /// The smallest value that at least this part of the weight does not exceed; nothing of
 /// nothing.
-pub fn quantile(weighted: &mut [(f64, f64)], part: f64) -> Option<f64> {
+///
+/// How many samples lie below the true quantile is binomial, so its bounds are two of the
+/// samples. Of too few none bounds it: it is 0 or more then, as durations are, and nothing
+/// is known above. Of samples that do not weigh the same fewer count (Kish).
+pub fn quantile(weighted: &mut [(f64, f64)], part: f64) -> Option<Interval> {
     weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
-    let mut sum = 0.0;
-    for (value, weight) in weighted.iter() {
-        sum += weight;
-        // What was added in another order differs in its last digits.
-        if sum >= total * part * (1.0 - 1e-12) {
-            return Some(*value);
-        }
+    let squares: f64 = weighted.iter().map(|(_, weight)| weight * weight).sum();
+    let at = |part: f64| {
+        let mut sum = 0.0;
+        let reached = weighted.iter().find(|(_, weight)| {
+            sum += weight;
+            // What was added in another order differs in its last digits.
+            sum >= total * part * (1.0 - 1e-12)
+        });
+        reached.or(weighted.last()).map(|(value, _)| *value)
+    };
+    let value = at(part)?;
+    let counting = (total * total / squares * (1.0 + 1e-12)) as u64;
+    let ranked = |rank: u64| at(rank as f64 / counting as f64);
+    let (low, high) = bounding(counting, part);
+    Some(Interval {
+        value,
+        low: low.and_then(ranked).unwrap_or(0.0).min(value),
+        high: high.and_then(ranked).unwrap_or(f64::INFINITY).max(value),
+    })
+}
+
+/// Which of so many samples in order, from 1, are a quantile's bounds; nothing where none
+/// is.
+fn bounding(samples: u64, part: f64) -> (Option<u64>, Option<u64>) {
+    let (mut low, mut high) = (0, 0);
+    for likely in cumulated(samples, part) {
+        low += u64::from(likely <= 0.025);
+        high += u64::from(likely < 0.975);
     }
-    weighted.last().map(|(value, _)| *value)
+    let (low, high) = (Some(low), Some(high + 1));
+    (
+        low.filter(|&rank| rank > 0),
+        high.filter(|&rank| rank <= samples),
+    )
 }
 
 /// As many as there are, drawn from them with replacement.
@@ -172,11 +209,49 @@ mod tests {
     #[test]
     fn a_quantile_goes_by_weight() {
         let mut even = [(3.0, 1.0), (1.0, 1.0), (2.0, 1.0), (4.0, 1.0)];
-        assert_eq!(quantile(&mut even, 0.5), Some(2.0));
-        assert_eq!(quantile(&mut even, 0.99), Some(4.0));
+        let value = |weighted: &mut [(f64, f64)], part| Some(quantile(weighted, part)?.value);
+        assert_eq!(value(&mut even, 0.5), Some(2.0));
+        assert_eq!(value(&mut even, 0.99), Some(4.0));
         let mut heavy = [(1.0, 0.001), (9.0, 1.0)];
-        assert_eq!(quantile(&mut heavy, 0.5), Some(9.0));
-        assert_eq!(quantile(&mut [], 0.5), None);
+        assert_eq!(value(&mut heavy, 0.5), Some(9.0));
+        assert_eq!(value(&mut [], 0.5), None);
+    }
+
+    #[test]
+    fn a_quantiles_bounds_are_the_samples_that_the_tables_name() {
+        // The median: the tables of the sign test. The 99th percentile: 368 is the first
+        // number of samples of which all lie below it in less than a fortieth of the cases.
+        for (samples, part, low, high) in [
+            (5, 0.5, None, None),
+            (6, 0.5, Some(1), Some(6)),
+            (10, 0.5, Some(2), Some(9)),
+            (20, 0.5, Some(6), Some(15)),
+            (100, 0.5, Some(40), Some(61)),
+            (20, 0.99, Some(19), None),
+            (367, 0.99, Some(359), None),
+            (368, 0.99, Some(360), Some(368)),
+        ] {
+            assert_eq!(bounding(samples, part), (low, high), "{samples} at {part}");
+            let mut even: Vec<(f64, f64)> = (1..=samples).map(|n| (n as f64, 0.3)).collect();
+            let quantile = quantile(&mut even, part).expect("samples");
+            let (low, high) = (
+                low.unwrap_or(0) as f64,
+                high.map_or(f64::INFINITY, |n| n as f64),
+            );
+            assert_eq!(
+                (quantile.low, quantile.high),
+                (low, high),
+                "{samples} at {part}"
+            );
+        }
+    }
+
+    #[test]
+    fn samples_that_weigh_next_to_nothing_bound_nothing() {
+        let mut weighted: Vec<(f64, f64)> = (1..=100).map(|n| (f64::from(n), 1e-6)).collect();
+        weighted.extend([(200.0, 1.0), (300.0, 1.0)]);
+        let quantile = quantile(&mut weighted, 0.5).expect("samples");
+        assert_eq!((quantile.low, quantile.high), (0.0, f64::INFINITY));
     }
 
     #[test]

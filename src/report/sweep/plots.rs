@@ -107,7 +107,7 @@ impl Axes {
                     .filter(|e| e.setting().series == series);
                 let mut points: Vec<Point> = mine
                     .filter_map(|e| Some((ttl(e), measure(e)?)))
-                    .filter(|(_, interval)| !self.logarithmic || interval.low > 0.0)
+                    .filter(|(_, interval)| !self.logarithmic || interval.value > 0.0)
                     .collect();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
                 lines.push((nth, series.clone(), which, points));
@@ -115,10 +115,10 @@ impl Axes {
         }
         let points = || lines.iter().flat_map(|(.., points)| points);
         let x = around(points().map(|(ttl, _)| *ttl), true);
-        let y = around(
-            points().flat_map(|(_, i)| [i.low, i.high]),
-            self.logarithmic,
-        );
+        let drawn = |y: &f64| y.is_finite() && (!self.logarithmic || *y > 0.0);
+        let numbers = points().flat_map(|(_, i)| [i.low, i.value, i.high]);
+        let y = around(numbers.filter(drawn), self.logarithmic);
+        let Range { start, end } = y;
         let mut builder = ChartBuilder::on(area);
         builder
             .caption(
@@ -164,8 +164,10 @@ impl Axes {
                     }
                     let dots = line.iter().map(|&at| Circle::new(at, 3, colour.filled()));
                     chart.draw_series(dots).map_err(told)?;
+                    // A bound that is not known is beyond the edge.
                     let bars = points.iter().map(|&(ttl, i)| {
-                        PathElement::new([(ttl, i.low), (ttl, i.high)], colour.mix(0.5))
+                        let (low, high) = (i.low.max(start), i.high.min(end));
+                        PathElement::new([(ttl, low), (ttl, high)], colour.mix(0.5))
                     });
                     chart.draw_series(bars).map_err(told)?;
                 }
