@@ -279,7 +279,7 @@ pub(super) struct SweepArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000),
           default_value = "15")]
     pub(super) faults: u32,
-    /// Recommend the cheapest setting that surely is so available, as 99.95%
+    /// Recommend the cheapest setting that is so available with 95 % confidence, as 99.95%
     #[arg(long, value_name = "PART", value_parser = setting::part)]
     pub(super) availability: Option<f64>,
     /// How many runs go on at a time [default: one a core]
