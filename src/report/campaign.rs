@@ -113,11 +113,15 @@ fn told(
         .then(|| shelf.keep(&outcome.header, &outcome.history))
         .transpose();
     let in_full = outcome.failed() && tally.failures() <= IN_FULL;
+    let mut shrunk = None;
     if in_full {
         let shrink = beside.shrink;
         let smaller = shrink.map(|shrink| smaller(outcome, campaign, shelf, shrink));
         let text = match smaller.transpose().map_err(Halt::BadInput)?.flatten() {
-            Some(smaller) => smaller,
+            Some((file, text)) => {
+                shrunk = Some(file);
+                text
+            }
             None => {
                 let file = kept.as_ref().ok().and_then(Option::as_ref);
                 let file = file.map(|path| path.display().to_string());
@@ -144,6 +148,7 @@ fn told(
         seed: run.seed,
         file: name(&file),
         page: page.as_deref().map(name),
+        shrunk: shrunk.as_deref().map(name),
         failed: outcome.failed(),
     });
     Ok(())
@@ -190,13 +195,14 @@ pub fn leave_index(
     Ok(())
 }
 
-/// The smaller failure in full, its history kept beside the other; `None` if there is none.
+/// The smaller failure: its history, kept beside the other, and its text in full; `None` if
+/// there is none.
 fn smaller(
     outcome: &Outcome,
     campaign: &Campaign<'_>,
     shelf: &Shelf,
     shrink: Shrinking<'_>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<(PathBuf, String)>, String> {
     let header = &outcome.header;
     let check = outcome.verdicts.violated().map(|(check, _)| check).next();
     let shrunk = check.and_then(|check| shrink(header, check));
@@ -207,7 +213,7 @@ fn smaller(
     let name = format!("{}-shrunk", file_name(header));
     let file = shelf.keep_as(&name, &smaller.header, &smaller.history)?;
     let text = shrinking::text(header, &shrunk, &smaller, Some(&file));
-    Ok(Some(text))
+    Ok(Some((file, text)))
 }
 
 /// What can be done with a run that was kept.

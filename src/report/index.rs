@@ -63,6 +63,9 @@ pub struct Kept {
     pub file: String,
     /// Its page's file name, where it has one.
     pub page: Option<String>,
+    /// The file name of what it was shrunk to, where it was.
+    #[serde(default)]
+    pub shrunk: Option<String>,
     /// Whether its run failed.
     pub failed: bool,
 }
@@ -91,12 +94,17 @@ pub fn write(dir: &Path, rows: impl IntoIterator<Item = (Key, Row)>) -> Result<P
         }
         nth += 1;
     };
-    all.extend(rows);
+    for (key, mut row) in rows {
+        if let Some(before) = all.get(&key) {
+            keep_what_was_shrunk(before, &mut row);
+        }
+        all.insert(key, row);
+    }
     for row in all.values_mut() {
         without_what_is_gone(dir, row);
     }
     let there = path.exists();
-    let page = page_of(dir, &all);
+    let page = page_of(&all);
     // An empty directory may have been tidied away meanwhile.
     let written = fs::create_dir_all(dir)
         .and_then(|()| shelf::whole(&path, there, |file| file.write_all(page.as_bytes())));
@@ -116,21 +124,17 @@ fn without_what_is_gone(dir: &Path, row: &mut Row) {
     row.kept.retain(|kept| dir.join(&kept.file).exists());
     for kept in &mut row.kept {
         kept.page.take_if(|page| !dir.join(page).exists());
+        kept.shrunk.take_if(|shrunk| !dir.join(shrunk).exists());
     }
 }
 
-/// What a history was shrunk to, if that stands beside it. Of a run that is the second of
-/// its name, `x.2.jsonl`, a run leaves `x-shrunk.2.jsonl`, and whoever shrinks the file
-/// `x.2-shrunk.jsonl`.
-fn shrunk(dir: &Path, history: &str) -> Option<String> {
-    let name = history.strip_suffix(".jsonl")?;
-    let numbered = name
-        .rsplit_once('.')
-        .filter(|(_, nth)| nth.parse::<u64>().is_ok())
-        .map(|(name, nth)| format!("{name}-shrunk.{nth}.jsonl"));
-    let plain = format!("{name}-shrunk.jsonl");
-    let mut names = numbered.into_iter().chain([plain]);
-    names.find(|name| dir.join(name).is_file())
+/// A file of the same name is of the same run, since a shelf overwrites no other: what an
+/// earlier run shrank it to is still true, though this one shrank nothing.
+fn keep_what_was_shrunk(before: &Row, row: &mut Row) {
+    for kept in row.kept.iter_mut().filter(|kept| kept.shrunk.is_none()) {
+        let same = before.kept.iter().find(|old| old.file == kept.file);
+        kept.shrunk = same.and_then(|old| old.shrunk.clone());
+    }
 }
 
 /// The rows of an index of ours.
@@ -141,9 +145,8 @@ fn rows_in(text: &str) -> Option<BTreeMap<Key, Row>> {
     Some(rows.into_iter().collect())
 }
 
-fn page_of(dir: &Path, rows: &BTreeMap<Key, Row>) -> String {
-    let rows_of = rows.iter().map(|(key, row)| row_of(dir, key, row));
-    let table: String = rows_of.collect();
+fn page_of(rows: &BTreeMap<Key, Row>) -> String {
+    let table: String = rows.iter().map(|(key, row)| row_of(key, row)).collect();
     let listed: Vec<_> = rows.iter().collect();
     // Names and numbers always have a JSON form; there is nothing to fail.
     let data = inert(&serde_json::to_string(&listed).unwrap_or_default());
@@ -167,7 +170,7 @@ fn inert(json: &str) -> String {
     inert
 }
 
-fn row_of(dir: &Path, key: &Key, row: &Row) -> String {
+fn row_of(key: &Key, row: &Row) -> String {
     let mut name = key.workload.clone();
     if key.system != "deposed" {
         name += &format!(", system {}", key.system);
@@ -189,17 +192,16 @@ fn row_of(dir: &Path, key: &Key, row: &Row) -> String {
             format!("<a href=\"./{file}\">{text}</a>")
         };
         let failed = if kept.failed { " failed" } else { "" };
-        let timeline = kept
-            .page
-            .as_ref()
-            .map(|page| format!(" {}", link(page, "timeline")));
-        let history = link(&kept.file, "history");
-        let shrunk = shrunk(dir, &kept.file).map(|file| format!(" {}", link(&file, "shrunk")));
+        let further = |file: &Option<String>, text: &str| {
+            let link = file.as_ref().map(|file| format!(" {}", link(file, text)));
+            link.unwrap_or_default()
+        };
         format!(
-            "seed {}{failed}: {history}{}{}",
+            "seed {}{failed}: {}{}{}",
             kept.seed,
-            timeline.unwrap_or_default(),
-            shrunk.unwrap_or_default()
+            link(&kept.file, "history"),
+            further(&kept.page, "timeline"),
+            further(&kept.shrunk, "shrunk")
         )
     });
     let more = row.kept.len().saturating_sub(LINKED);
