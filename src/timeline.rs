@@ -171,6 +171,11 @@ impl Chart {
         drawing.finish(verdicts)
     }
 
+    /// The times of the first event and of the last, if there are any.
+    pub fn bounds(&self) -> Option<(Nanos, Nanos)> {
+        (!self.points.is_empty()).then_some((self.start, self.end))
+    }
+
     /// The names of its lanes.
     pub fn lane_names(&self) -> Vec<Name> {
         self.lanes.iter().map(|lane| lane.name.clone()).collect()

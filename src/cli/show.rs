@@ -7,7 +7,7 @@ use std::{
 };
 
 use deposed_checkers::{
-    history::{Event, Header, Name},
+    history::{Event, Header, Name, Nanos},
     judge::Judge,
     reader::{self, ReadError},
     verdict::Verdicts,
@@ -20,6 +20,7 @@ use crate::{
         lanes::lanes,
         shelf,
         text::{Timeline, printable},
+        words::time,
     },
     timeline::{Drawing, name_of, selection::Selection},
 };
@@ -50,11 +51,10 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
     let mut timeline = Timeline::new(console.screen.colour);
     let mut met = Met::default();
     let mut out = BufWriter::new(&mut *console.out);
-    let (mut empty, mut shown) = (true, false);
+    let mut shown = false;
     for event in events {
         match event {
             Ok(event) => {
-                empty = false;
                 met.see(&event);
                 // Asked for every event: an answer is told with what it answers.
                 let line = timeline.line(&event);
@@ -70,32 +70,44 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
             }
         }
     }
-    let file = printable(&history.display().to_string());
-    if empty {
-        writeln!(out, "{file} holds no events, only a header")?;
-    }
     out.flush()?;
     // Nodes that the header names are there, whether they said anything or not.
     let silent = Drawing::new(&header).finish(Verdicts(Vec::new()));
     met.processes.extend(silent.lane_names());
     let (processes, names) = (Vec::from_iter(met.processes), Vec::from_iter(met.names));
     no_slip(history, selection, &processes, &names)?;
-    if !empty && !shown {
-        writeln!(out, "{file} has no event in the part that was asked for")?;
+    if !shown {
+        writeln!(out, "{}", nothing(history, met.span))?;
         out.flush()?;
     }
     Ok(())
 }
 
-/// Which processes and `f`s a history has.
+/// What to say where nothing is shown: a slip in a time is seen by what there is.
+fn nothing(history: &Path, span: Option<(Nanos, Nanos)>) -> String {
+    let file = printable(&history.display().to_string());
+    match span {
+        None => format!("{file} holds no events, only a header"),
+        Some((first, last)) => format!(
+            "{file} has no event in the part that was asked for; it goes from {} to {}",
+            time(first),
+            time(last)
+        ),
+    }
+}
+
+/// Which processes and `f`s a history has, and the times of its first event and its last.
 #[derive(Default)]
 struct Met {
     processes: BTreeSet<Name>,
     names: BTreeSet<Name>,
+    span: Option<(Nanos, Nanos)>,
 }
 
 impl Met {
     fn see(&mut self, event: &Event) {
+        let first = self.span.map_or(event.time, |(first, _)| first);
+        self.span = Some((first, event.time));
         if !self.processes.contains(&event.process) {
             self.processes.insert(event.process.clone());
         }
@@ -112,6 +124,10 @@ fn timeline(history: &Path, selection: &Selection, console: &mut Console<'_>) ->
     let verdicts = judged(&header, events, |event| drawing.see(event))?;
     let chart = drawing.finish(verdicts);
     no_slip(history, selection, &chart.lane_names(), &chart.names)?;
+    if !selection.finds(&chart) {
+        writeln!(console.out, "{}", nothing(history, chart.bounds()))?;
+        return Ok(());
+    }
     let title = html::title(&header, &history.display().to_string());
     let text = lanes(&chart, selection, &title, &console.screen);
     console.out.write_all(text.as_bytes())?;

@@ -14,7 +14,10 @@ use deposed_checkers::{
     writer::event_line,
 };
 
-use super::text::{Calls, counted, printable};
+use super::{
+    text::{Calls, counted, printable},
+    words,
+};
 use crate::timeline::{Drawing, selection::Selection};
 use packed::Packed;
 pub(super) use template::{escaped, page};
@@ -102,6 +105,15 @@ impl Page {
             counted(shown, "event"),
             counted(chart.lanes.len() as u64, "lane")
         );
+        if let Some((first, last)) = chart.bounds()
+            && !self.selection.finds(&chart)
+        {
+            let (first, last) = (words::time(first), words::time(last));
+            summary += &format!(
+                "; nothing is in the part that was asked for, and the history goes from {first} \
+                 to {last}"
+            );
+        }
         if block.events_left_out > 0 {
             summary += &format!(
                 "; {} of them are left out, evenly, to keep the page small: give a part \

@@ -2,7 +2,7 @@
 
 use deposed_checkers::history::{Event, F, Kind, NEMESIS, Name, Nanos};
 
-use super::{Chart, name_of};
+use super::{Chart, Role, name_of};
 
 /// The types of events, and what else `--kind` may say without an event of it.
 const TYPES: [(&str, Kind); 4] = [
@@ -69,6 +69,24 @@ impl Selection {
     pub fn window(&self, chart: &Chart) -> (Nanos, Nanos) {
         let from = self.from.unwrap_or(chart.start);
         (from, self.to.unwrap_or(chart.end).max(from))
+    }
+
+    /// Whether there is anything to draw: an event, or where kinds are not what is asked for,
+    /// something that lasts.
+    pub fn finds(&self, chart: &Chart) -> bool {
+        let (from, to) = self.window(chart);
+        let shown = |lane: usize| self.takes_process(&chart.lanes[lane].name);
+        let event = chart.points.iter().any(|point| {
+            let nemesis = chart.lanes[point.lane].role == Role::Nemesis;
+            (from..=to).contains(&point.time)
+                && shown(point.lane)
+                && self.takes_kind(&chart.names[point.f], point.kind, nemesis)
+        });
+        let lasting = || {
+            let mut spans = chart.spans.iter();
+            spans.any(|span| shown(span.lane) && span.from <= to && from < span.to)
+        };
+        event || (self.kinds.is_empty() && lasting())
     }
 
     /// What is asked for that a history with these processes and `f`s has not, and that no

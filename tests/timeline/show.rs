@@ -39,11 +39,44 @@ fn a_part_of_a_history_is_chosen_by_time_process_and_kind() {
         "0.800s nemesis resume a",
     ];
     assert_eq!(indices("--kind nemesis"), nemesis);
+}
+
+#[test]
+fn a_part_in_which_nothing_is_tells_what_there_is() {
+    let (_dir, file) = kept("nothing", STORY);
     // A kind that just does not occur is no mistake; that nothing is shown is no accident.
-    for options in ["--kind fail,refused", "--from 100s"] {
-        let said = indices(options);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].ends_with("h.jsonl has no event in the part that was asked for"));
+    for part in [
+        "--kind fail,refused",
+        "--from 100s",
+        "--process nemesis --to 100ms",
+        "--process b --kind ok --to 300ms",
+        "--process a --kind ok --from 500ms --to 600ms",
+    ] {
+        for drawn in ["", "--timeline"] {
+            let (code, out, err) = shown(&file, &format!("{part} {drawn}"));
+            assert_eq!((code, err.as_str()), (0, ""), "{part} {drawn}");
+            assert_eq!(out.lines().count(), 1, "{part} {drawn}: {out}");
+            let told = "h.jsonl has no event in the part that was asked for; it goes from 0.000s to 0.999s";
+            assert!(out.contains(told), "{part} {drawn}: {out}");
+        }
+        let (code, page, _) = shown(&file, &format!("{part} --html -"));
+        let told = "; nothing is in the part that was asked for, and the history goes from 0.000s to 0.999s";
+        assert!(code == 0 && page.contains(told), "{part}");
+    }
+    // What lasts is something to draw, though nothing happens meanwhile.
+    let paused = "--process a --from 500ms --to 600ms";
+    let (_, drawn, _) = shown(&file, &format!("{paused} --timeline"));
+    assert!(drawn.contains("zzzz"), "{drawn}");
+    let (_, page, _) = shown(&file, &format!("{paused} --html -"));
+    assert!(!page.contains("nothing is in the part"));
+
+    let (_dir, file) = kept("header-alone", "{\"deposed\":1}\n");
+    for drawn in ["", "--timeline"] {
+        let (code, out, _) = shown(&file, drawn);
+        assert!(
+            code == 0 && out.ends_with("h.jsonl holds no events, only a header\n"),
+            "{out}"
+        );
     }
 }
 
