@@ -85,11 +85,14 @@ never overwritten.")]
     Show(ShowArgs),
     /// List workloads, systems, flaws and checks
     List,
-    /// Print what a shell needs to complete commands and options
+    /// Print what a shell needs to complete commands, options and names
     #[command(after_help = "\
-  bash  deposed completions bash > ~/.local/share/bash-completion/completions/deposed
-  zsh   deposed completions zsh > DIR/_deposed, where DIR is one of $fpath
-  fish  deposed completions fish > ~/.config/fish/completions/deposed.fish")]
+  bash  source <(deposed completions bash)         in ~/.bashrc
+  zsh   source <(deposed completions zsh)          in ~/.zshrc, after compinit
+  fish  deposed completions fish | source          in ~/.config/fish/config.fish
+
+The shell then asks this binary, called as it was called here, whenever a key is pressed: \
+its workloads, systems, flaws, checks and presets are completed as they are by then.")]
     Completions(CompletionsArgs),
 }
 

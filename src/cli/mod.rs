@@ -4,6 +4,7 @@
 mod arguments;
 mod check;
 mod compare;
+mod completions;
 mod flaws;
 mod keep;
 mod list;
@@ -18,7 +19,7 @@ mod sweep;
 mod trace;
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, IsTerminal, Write},
     process::ExitCode,
     sync::{
@@ -100,6 +101,9 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The whole program: reads the process's arguments, and returns its exit code.
 pub fn main(suite: Suite) -> ExitCode {
+    if let Some(exit) = completions::answer(&suite) {
+        return ExitCode::from(exit as u8);
+    }
     trace::install();
     let stdout = io::stdout();
     let colour = match anstream::AutoStream::choice(&stdout) {
@@ -113,7 +117,8 @@ pub fn main(suite: Suite) -> ExitCode {
         progress: io::stderr().is_terminal() && std::env::var_os("RUST_LOG").is_none(),
         stop: &INTERRUPTED,
     };
-    let exit = match parse(std::env::args_os(), &mut console) {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let exit = match parse(&args, &mut console) {
         Ok(command) => {
             if let Command::Run(_)
             | Command::Compare(_)
@@ -123,7 +128,7 @@ pub fn main(suite: Suite) -> ExitCode {
             {
                 stop_at_ctrl_c(&mut console);
             }
-            execute(&suite, command, &mut console)
+            execute(&suite, program(&args), command, &mut console)
         }
         Err(exit) => exit,
     };
@@ -145,8 +150,9 @@ pub fn run(
         progress: false,
         stop: &AtomicBool::new(false),
     };
-    let exit = match parse(args, &mut console) {
-        Ok(command) => execute(suite, command, &mut console),
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let exit = match parse(&args, &mut console) {
+        Ok(command) => execute(suite, program(&args), command, &mut console),
         Err(exit) => exit,
     };
     exit as u8
@@ -180,10 +186,13 @@ fn stop_at_ctrl_c(console: &mut Console<'_>) {
     }
 }
 
-fn parse(
-    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-    console: &mut Console<'_>,
-) -> Result<Command, Exit> {
+/// What the program is called, as it was called.
+fn program(args: &[OsString]) -> &OsStr {
+    args.first()
+        .map_or(OsStr::new("deposed"), OsString::as_os_str)
+}
+
+fn parse(args: &[OsString], console: &mut Console<'_>) -> Result<Command, Exit> {
     let parsed = Arguments::command().try_get_matches_from(args);
     let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map(|arguments| arguments.command).map_err(|error| {
@@ -227,7 +236,7 @@ fn in_one_sentence(complaint: &str) -> String {
     }
 }
 
-fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
+fn execute(suite: &Suite, program: &OsStr, command: Command, console: &mut Console<'_>) -> Exit {
     // Whoever stops reading a listing has seen enough; a verdict was not delivered.
     let (unread, done) = match command {
         Command::Run(args) => (Exit::Unknown, run::run(suite, &args, console)),
@@ -240,7 +249,10 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),
         Command::List => (Exit::Valid, list::list(suite, console)),
-        Command::Completions(args) => (Exit::Valid, completions(args.shell, console)),
+        Command::Completions(args) => (
+            Exit::Valid,
+            completions::script(args.shell, program, console),
+        ),
     };
     let done = done.and_then(|exit| {
         console.out.flush()?;
@@ -255,16 +267,6 @@ fn execute(suite: &Suite, command: Command, console: &mut Console<'_>) -> Exit {
             Exit::BadInput
         }
     }
-}
-
-fn completions(shell: clap_complete::Shell, console: &mut Console<'_>) -> Result<Exit, Halt> {
-    let mut command = Arguments::command();
-    let name = command.get_name().to_owned();
-    // Into memory: it would panic over a closed pipe.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command, name, &mut script);
-    console.out.write_all(&script)?;
-    Ok(Exit::Valid)
 }
 
 #[cfg(test)]

@@ -48,10 +48,9 @@ impl Setting {
     pub fn preset(name: &str) -> Result<Self, String> {
         let found = PRESETS.iter().find(|preset| preset.name == name);
         let Some(preset) = found else {
-            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             return Err(format!(
                 "no preset is called '{name}'; these are: {}",
-                names.join(", ")
+                preset_names().join(", ")
             ));
         };
         let lease = LeaseConfig {
@@ -207,10 +206,20 @@ const NAMED_PAUSES: [(&str, Nanos, f64, f64); 2] = [
     ("vm-migration", 2 * SECOND, 0.8, 0.5),
 ];
 
+/// The presets that there are.
+pub fn preset_names() -> Vec<&'static str> {
+    PRESETS.iter().map(|preset| preset.name).collect()
+}
+
 /// The longest that a pause lasts; a run must end.
 pub const LONGEST_PAUSE: Nanos = 600 * SECOND;
 
 impl Pauses {
+    /// The distributions that have a name.
+    pub fn names() -> Vec<&'static str> {
+        NAMED_PAUSES.iter().map(|(name, ..)| *name).collect()
+    }
+
     /// `gc`, `vm-migration`, or `median,sigma` or `median,sigma,per-hour` (6 when left out).
     ///
     /// # Errors

@@ -29,6 +29,25 @@ const OBSERVATIONS: [&str; 13] = [
     "dropped",
 ];
 
+/// What a client calls.
+const CALLS: [F; 7] = [
+    F::Acquire,
+    F::Renew,
+    F::Release,
+    F::Fence,
+    F::Write,
+    F::Delete,
+    F::Read,
+];
+
+/// Every kind that `--kind` knows in any history.
+pub fn kinds() -> Vec<&'static str> {
+    let calls = CALLS.iter().map(|call| call.name());
+    let types = TYPES.iter().map(|(word, _)| *word);
+    let kinds = calls.chain(OBSERVATIONS).chain(types);
+    kinds.chain([NEMESIS]).collect()
+}
+
 /// What to show; by default everything.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
@@ -102,11 +121,8 @@ impl Selection {
             return Some(format!("no process is called '{process}'; there are {all}"));
         }
         let known = |kind: &&Name| {
-            F::of_name(kind).is_some()
-                || *kind == NEMESIS
-                || TYPES.iter().any(|(word, _)| kind == word)
-                || OBSERVATIONS.contains(&kind.as_str())
-                || names.contains(kind)
+            let all = kinds();
+            all.contains(&kind.as_str()) || names.contains(kind)
         };
         let kind = self.kinds.iter().find(|kind| !known(kind))?;
         let types = TYPES.map(|(word, _)| word).join(", ");
