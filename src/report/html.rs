@@ -15,7 +15,7 @@ use deposed_checkers::{
 };
 
 use super::{
-    text::{Calls, counted, printable},
+    text::{Calls, clipped, counted, printable},
     words,
 };
 use crate::timeline::{Drawing, selection::Selection};
@@ -33,6 +33,9 @@ const SCRIPT: &str = concat!(
     include_str!("html/draw.js"),
     include_str!("html/page.js")
 );
+
+/// The longest text that is drawn: a history may hold a name of any length. Its JSON has it.
+const SAID_LIMIT: usize = 400;
 
 /// A history's page in the making. Keeps the text of every event until it is made.
 pub struct Page {
@@ -72,7 +75,7 @@ impl Page {
         self.drawing.see(event);
         let (action, outcome) = self.calls.words(event);
         self.told.push(Told {
-            said: printable(format!("{action} {outcome}").trim_end()),
+            said: drawn(format!("{action} {outcome}").trim_end(), SAID_LIMIT),
             json: event_line(event),
             shown: self.selection.takes(event),
         });
@@ -97,13 +100,15 @@ impl Page {
             header: &self.header,
             selection: &self.selection,
         };
-        let furniture = PAGE.len() + STYLE.len() + SCRIPT.len() + 4 * self.title.len() + 1024;
+        // The title stands there twice, and around it a policy and a summary of a few lines.
+        let title = 2 * escaped(&self.title).len();
+        let furniture = PAGE.len() + STYLE.len() + SCRIPT.len() + title + 2048;
         let block = packed.block(limit.saturating_sub(furniture));
         let shown = self.told.iter().filter(|told| told.shown).count() as u64;
         let mut summary = format!(
             "{} in {}",
             counted(shown, "event"),
-            counted(chart.lanes.len() as u64, "lane")
+            counted((chart.lanes.len() - block.lanes_left_out) as u64, "lane")
         );
         if let Some((first, last)) = chart.bounds()
             && !self.selection.finds(&chart)
@@ -119,6 +124,18 @@ impl Page {
                 "; {} of them are left out, evenly, to keep the page small: give a part \
                  with --from, --to, --process or --kind to see all of it",
                 block.events_left_out
+            );
+        }
+        if block.lanes_left_out > 0 {
+            summary += &format!(
+                "; {} of which nothing is left are not drawn",
+                counted(block.lanes_left_out as u64, "lane")
+            );
+        }
+        if block.cut_off > 0 {
+            summary += &format!(
+                "; the JSON of {} is cut off (…), being too large for a page",
+                counted(block.cut_off as u64, "event")
             );
         }
         if block.header_left_out {
@@ -144,10 +161,12 @@ pub fn title(header: &Header, file: &str) -> String {
     if let Some(flaw) = header.rest.get("flaw").and_then(serde_json::Value::as_str) {
         title += &format!("  flaw {flaw}");
     }
-    match title.char_indices().nth(TITLE_LIMIT) {
-        Some((end, _)) => format!("{}…", printable(&title[..end])),
-        None => printable(&title),
-    }
+    drawn(&title, TITLE_LIMIT)
+}
+
+/// Text from a history as it is drawn.
+fn drawn(text: &str, most: usize) -> String {
+    printable(&clipped(text, most))
 }
 
 #[cfg(test)]

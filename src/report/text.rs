@@ -1,6 +1,6 @@
 //! Histories as text: one event a line, plain or in colour.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
 
 use anstyle::{AnsiColor, Style};
 use deposed_checkers::history::{Body, Event, Kind, Name};
@@ -130,6 +130,19 @@ pub(crate) fn printable(text: &str) -> String {
     })
 }
 
+/// Text of at most so many characters; what is cut off is seen to be.
+pub(crate) fn clipped(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        // The last character makes room for the sign.
+        Some(_) => text
+            .chars()
+            .take(most.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// So many of a thing: `1 seed`, `20 seeds`.
 pub fn counted(count: u64, thing: &str) -> String {
     match count {
@@ -245,6 +258,14 @@ pub(super) mod tests {
             printable("Zoë läuft 走る \u{1f3c3}"),
             "Zoë läuft 走る \u{1f3c3}"
         );
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_only_where_it_is_too_long() {
+        assert_eq!(clipped("läuft", 5), "läuft");
+        assert_eq!(clipped("läuft!", 5), "läuf…");
+        assert_eq!(clipped("走る", 1), "…");
+        assert_eq!(clipped("", 0), "");
     }
 
     #[test]

@@ -38,7 +38,8 @@ fn a_page_is_one_file_that_loads_nothing() {
 
 #[test]
 fn text_of_a_hostile_history_is_nowhere_in_the_page_as_it_was() {
-    const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{data}}";
+    const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{data}}\
+                        '-->]]>\u{2028}javascript:alert(1)";
     let line = format!(r#"0 {} mood "{EVIL}""#, EVIL.replace(' ', "-"));
     let header = format!(
         r#"{{"deposed":1,"workload":"{EVIL}","seed":0,"schedule":[],"clocks":{{"{EVIL}":2}}}}"#
@@ -47,7 +48,7 @@ fn text_of_a_hostile_history_is_nowhere_in_the_page_as_it_was() {
     let page = page(&text);
     assert_eq!(
         page.matches("alert(1)").count(),
-        4,
+        6,
         "in the title and the heading"
     );
     assert_eq!(page.matches("<script").count(), 2, "the data and ours");
@@ -57,6 +58,7 @@ fn text_of_a_hostile_history_is_nowhere_in_the_page_as_it_was() {
         "as text"
     );
     assert!(page.contains("{{data}}"), "a text is no template");
+    assert!(!page.contains('\u{2028}') && !page.contains("'-->"));
 }
 
 /// A hundred thousand events, each unlike the others, with the violation among them.
@@ -121,6 +123,17 @@ fn a_header_that_fits_in_no_page_is_left_out_and_told() {
         assert!(page.contains(told), "{name}");
     }
     assert!(!page(STORY).contains("left out"));
+}
+
+#[test]
+fn a_name_of_megabytes_leaves_a_page_of_at_most_five() {
+    let name: String = (0..8_000_000_u32)
+        .map(|at| char::from(b'a' + (at.wrapping_mul(2_654_435_761) >> 13) as u8 % 26))
+        .collect();
+    let line = format!("1000000000 {name} mood null");
+    let page = page(&told(r#"{"deposed":1}"#, &["0 a mood null", &line]));
+    assert!(page.len() <= PAGE_LIMIT, "{} bytes", page.len());
+    assert!(page.contains("2 events in 2 lanes; the JSON of 1 event is cut off"));
 }
 
 #[test]

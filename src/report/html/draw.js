@@ -4,7 +4,7 @@
 const GUTTER = 118, AXIS = 24;
 const canvas = document.getElementById("lanes"), ink = canvas.getContext("2d");
 const view = { from: 0, to: 1, top: 0, width: 0, height: 0 };
-let palette = {}, patterns = {};
+let palette = {}, patterns = {}, colours = {};
 
 function readPalette() {
   const style = getComputedStyle(document.documentElement);
@@ -12,6 +12,7 @@ function readPalette() {
     palette[name] = style.getPropertyValue("--" + name).trim();
   }
   palette.dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  colours = { narrow: new Map(), wide: new Map() };
   patterns = {};
   for (const what of Object.keys(HATCHES)) patterns[what] = hatch(what);
 }
@@ -42,10 +43,44 @@ function hatch(what) {
   return ink.createPattern(tile, "repeat");
 }
 
-// Neighbouring terms are far apart on the wheel.
-function termColour(token) {
-  const hue = token === "" ? 210 : (Number(BigInt(token) % 360n) * 137.5) % 360;
-  return palette.dark ? `hsl(${hue} 55% 25%)` : `hsl(${hue} 65% 80%)`;
+// Neighbouring terms are far apart on the wheel. A bar too narrow for an outline is inked
+// darker than one that has a number on it. Each colour is made once.
+function termColour(token, narrow) {
+  const known = narrow ? colours.narrow : colours.wide;
+  if (!known.has(token)) {
+    const hue = token === "" ? 210 : (Number(BigInt(token) % 360n) * 137.5) % 360;
+    const shade = narrow ? (palette.dark ? "60% 65%" : "65% 35%") : palette.dark ? "55% 25%" : "65% 80%";
+    known.set(token, `hsl(${hue} ${shade})`);
+  }
+  return known.get(token);
+}
+
+// How wide texts are: to measure one takes longer than to draw it.
+const widths = new Map();
+
+function widthOf(text) {
+  const key = ink.font + text;
+  if (!widths.has(key)) {
+    if (widths.size > 20000) widths.clear();
+    widths.set(key, ink.measureText(text).width);
+  }
+  return widths.get(key);
+}
+
+// Text in the gutter, cut off where it does not fit.
+function write(text, x, y, room, align = "left") {
+  let fits = text;
+  if (widthOf(text) > room) {
+    let least = 0, most = text.length;
+    while (least < most) {
+      const middle = (least + most + 1) >> 1;
+      if (widthOf(text.slice(0, middle) + "…") <= room) least = middle; else most = middle - 1;
+    }
+    fits = text.slice(0, least) + "…";
+  }
+  ink.textAlign = align;
+  ink.fillText(fits, x, y);
+  ink.textAlign = "left";
 }
 
 function xOf(time) {
@@ -95,42 +130,53 @@ function drawLane(chart, lane) {
   ink.restore();
   ink.fillStyle = palette.text;
   ink.font = "bold 13px system-ui, sans-serif";
-  ink.fillText(lane.name, 8, lane.y + 13, GUTTER - 16);
+  write(lane.name, 8, lane.y + 13, GUTTER - 16);
   ink.fillStyle = palette.faint;
   ink.font = "11px system-ui, sans-serif";
-  const leases = lane.tracks.filter((track) => track.label);
-  if (leases.length) {
-    for (const track of leases) ink.fillText(track.label, 40, lane.y + track.top + 10, GUTTER - 48);
-  } else if (lane.role !== lane.name) {
-    ink.fillText(lane.role, 8, lane.y + 27, GUTTER - 16);
+  const leases = lane.tracks.some((track) => track.key[0] === "0" && track.label);
+  if (!leases && lane.role !== lane.name) write(lane.role, 8, lane.y + 27, GUTTER - 16);
+  for (const track of lane.tracks) {
+    if (track.label) write(track.label, GUTTER - 6, lane.y + track.top + track.height / 2 + 0.5, GUTTER - 46, "right");
   }
 }
 
 function drawSpans(lane, track) {
-  const top = lane.y + track.top;
+  const top = lane.y + track.top, belief = track.key[0] === "0", { spans } = track;
+  const narrow = new Map(), labels = [];
   let drawnTo = -1;
   ink.font = "11px system-ui, sans-serif";
-  for (const span of track.spans) {
-    if (span.to < view.from || span.from > view.to) continue;
+  for (let i = firstThatReaches(track, view.from); i < spans.length; i++) {
+    const span = spans[i];
+    if (span.from > view.to) break;
+    if (span.to < view.from) continue;
     const left = Math.max(xOf(span.from), GUTTER - 2), right = Math.min(xOf(span.to), view.width + 2);
     const width = Math.max(right - left, 1);
     // Shorter than a pixel, in a pixel that is drawn already.
     if (width <= 1 && left < drawnTo) continue;
-    drawnTo = left + width;
-    if (track.key[0] === "0") {
-      ink.fillStyle = termColour(span.label);
-      ink.fillRect(left, top, width, track.height);
-      ink.strokeStyle = palette.text;
-      if (width > 3) ink.strokeRect(left + 0.5, top + 0.5, width - 1, track.height - 1);
-      inside(span.label === "" ? "leads" : "token " + span.label, span.label, left, width, top, track.height, false);
-    } else {
-      // Too narrow for a hatching to be seen.
-      ink.fillStyle = width > 3 ? patterns[span.what] : palette[HATCHES[span.what][0]];
-      ink.fillRect(left, top, width, track.height);
-      ink.strokeStyle = palette[HATCHES[span.what][0]];
-      if (width > 3) ink.strokeRect(left + 0.5, top + 0.5, width - 1, track.height - 1);
-      inside(span.label, span.what, left, width, top, track.height, true);
+    drawnTo = Math.max(drawnTo, left + width);
+    if (width <= 3) {
+      // Too narrow for an outline or a hatching to be seen.
+      const colour = belief ? termColour(span.label, true) : palette[HATCHES[span.what][0]];
+      if (!narrow.has(colour)) narrow.set(colour, new Path2D());
+      narrow.get(colour).rect(left, top, width, track.height);
+      continue;
     }
+    ink.fillStyle = belief ? termColour(span.label) : patterns[span.what];
+    ink.fillRect(left, top, width, track.height);
+    ink.strokeStyle = belief ? palette.text : palette[HATCHES[span.what][0]];
+    ink.strokeRect(left + 0.5, top + 0.5, width - 1, track.height - 1);
+    if (width >= 10) labels.push([i, left, right]);
+  }
+  for (const [colour, bars] of narrow) {
+    ink.fillStyle = colour;
+    ink.fill(bars);
+  }
+  // On top of the bars, and each in what the next bar leaves of its own.
+  for (const [i, left, right] of labels) {
+    const span = spans[i], next = i + 1 < spans.length ? xOf(spans[i + 1].from) : Infinity;
+    const room = Math.min(right, next) - left;
+    if (belief) inside(span.label === "" ? "leads" : "token " + span.label, span.label, left, room, top, track.height, false);
+    else inside(span.label, span.what, left, room, top, track.height, true);
   }
 }
 
@@ -138,7 +184,7 @@ function drawSpans(lane, track) {
 function inside(long, short, left, width, top, height, hatched) {
   if (width < 10) return;
   for (const text of [long, short]) {
-    const wide = ink.measureText(text).width;
+    const wide = widthOf(text);
     if (text === "" || wide + 6 > width) continue;
     ink.fillStyle = palette.ground;
     if (hatched) ink.fillRect(left + 2, top + 1, wide + 4, height - 2);
@@ -157,7 +203,7 @@ const GLYPHS = {
   unknown: ["open", false, (pen, x, y) => { pen.moveTo(x - 2, y - 3); pen.lineTo(x + 1, y - 5); pen.lineTo(x + 2, y - 2); pen.lineTo(x, y); pen.lineTo(x, y + 2); pen.moveTo(x, y + 4); pen.lineTo(x, y + 5); }],
   fail: ["bad", false, (pen, x, y) => { pen.moveTo(x - 3, y - 3); pen.lineTo(x + 3, y + 3); pen.moveTo(x + 3, y - 3); pen.lineTo(x - 3, y + 3); }],
 };
-const GRAVITY = Object.keys(GLYPHS);
+const GRAVITY = Object.keys(GLYPHS), GRAVEST_FIRST = [...GRAVITY].reverse();
 
 // What a node observed is told apart from a call whose outcome nobody knows.
 function glyphOf(chart, lane, at) {
@@ -166,29 +212,41 @@ function glyphOf(chart, lane, at) {
   return TYPES[chart.kind[at]];
 }
 
-// One outline for all events of a kind. Where they are closer than can be told apart, the
-// graver stands for its neighbours.
+// How close events of a lane are drawn, in pixels: of those that are closer the gravest
+// stands for its neighbours.
+const SPOT = 4;
+
+// One outline for all events of a kind, and one for all calls that end alike.
 function drawEvents(chart, lane, track) {
-  const middle = lane.y + track.top + track.height / 2, { points } = track;
+  const middle = lane.y + track.top + track.height / 2;
+  const pixel = (view.to - view.from) / Math.max(view.width - GUTTER, 1);
   const glyphs = {}, calls = {};
   const pen = (pens, kind) => pens[kind] || (pens[kind] = new Path2D());
-  // A call that began before the view may last into it.
-  const first = Math.max(firstAt(chart, points, view.from) - 64, 0);
-  let drawn = -1, rank = -1;
-  for (let i = first; i < points.length; i++) {
-    const at = points[i];
-    if (chart.time[at] > view.to) break;
-    if (!isShown(chart, at)) continue;
-    const x = xOf(chart.time[at]), end = chart.kind[at] === 0 ? chart.mate[at] : -1;
-    if (end >= 0 && isShown(chart, end)) {
-      const until = Math.min(xOf(chart.time[end]), view.width + 9), line = pen(calls, glyphOf(chart, lane, end));
-      if (until - x >= 3 && until > GUTTER) { line.moveTo(Math.max(x, GUTTER - 9), middle); line.lineTo(until, middle); }
+  for (const [longest, begun] of track.calls) {
+    // All of these are too short to be seen.
+    if (longest < 3 * pixel) continue;
+    const covered = {};
+    for (let i = firstAt(chart, begun, view.from - longest); i < begun.length; i++) {
+      const at = begun[i], end = chart.mate[at];
+      if (chart.time[at] > view.to) break;
+      const x = Math.max(xOf(chart.time[at]), GUTTER - 9), until = Math.min(xOf(chart.time[end]), view.width + 9);
+      const kind = glyphOf(chart, lane, end);
+      if (until - x < 3 || until <= (covered[kind] || GUTTER)) continue;
+      covered[kind] = until;
+      const line = pen(calls, kind);
+      line.moveTo(x, middle); line.lineTo(until, middle);
     }
-    const spot = Math.round(x / 3), glyph = glyphOf(chart, lane, at), grave = GRAVITY.indexOf(glyph);
-    if (x < GUTTER - 9 || (spot === drawn && grave <= rank)) continue;
-    drawn = spot;
-    rank = grave;
-    GLYPHS[glyph][2](pen(glyphs, glyph), x, middle);
+  }
+  const taken = new Uint8Array(Math.ceil(view.width / SPOT) + 8);
+  for (const kind of GRAVEST_FIRST) {
+    const places = track.glyphs[kind] || [];
+    for (let i = firstAt(chart, places, timeAt(GUTTER - 9)); i < places.length;) {
+      const x = xOf(chart.time[places[i]]), spot = Math.round(x / SPOT);
+      if (x > view.width + 9) break;
+      if (!taken[spot]) GLYPHS[kind][2](pen(glyphs, kind), x, middle);
+      taken[spot] = 1;
+      i = nextAt(chart, places, i, timeAt(SPOT * (spot + 0.5)));
+    }
   }
   for (const kind of Object.keys(calls)) {
     ink.strokeStyle = palette[GLYPHS[kind][0]];
@@ -230,7 +288,7 @@ function drawMoments(chart, bottom) {
     ink.setLineDash([]);
     if (!text) return;
     ink.font = "bold 12px system-ui, sans-serif";
-    const wide = ink.measureText(text).width;
+    const wide = widthOf(text);
     const left = Math.min(x + 4, view.width - wide - 6), y = bottom - 10 - row * 16;
     ink.fillStyle = palette.ground;
     ink.fillRect(left - 2, y - 8, wide + 4, 16);

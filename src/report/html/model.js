@@ -45,22 +45,30 @@ function summed(steps) {
 
 // A lane has a track for each lease that it led, one for its events, and one for each
 // group of conditions that befell it.
-const GROUPS = { "down": "process", "paused": "process", "suspended": "process", "starved": "process" };
+const GROUPS = {
+  "down": "process", "paused": "process", "suspended": "process", "starved": "process",
+  "slow or lossy links": "links", "slow or full disk": "disk", "clock off its rate": "clock",
+};
 
 function laneOf(name, role, place, spans, points) {
   const tracks = new Map();
   for (const span of spans) {
     const belief = span.what === "believes to lead";
-    const key = belief ? "0" + span.lease : "2" + (GROUPS[span.what] || span.what);
+    const group = belief ? span.lease : GROUPS[span.what] || span.what;
+    const key = (belief ? "0" : "2") + group;
     if (!tracks.has(key)) {
-      tracks.set(key, { key, label: belief ? span.lease : "", height: belief ? 20 : 14, spans: [] });
+      tracks.set(key, { key, label: group, height: belief ? 20 : 14, spans: [] });
     }
     tracks.get(key).spans.push(span);
   }
   tracks.set("1", { key: "1", label: "", height: 18, points: Uint32Array.from(points) });
   const ordered = [...tracks.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
-  if (ordered.filter((track) => track.key[0] === "0").length < 2) {
-    ordered.forEach((track) => { track.label = ""; });
+  // One lease needs no name.
+  const beliefs = ordered.filter((track) => track.key[0] === "0");
+  if (beliefs.length === 1) beliefs[0].label = "";
+  for (const track of ordered) {
+    let reach = -Infinity;
+    if (track.spans) track.reach = Float64Array.from(track.spans, (span) => (reach = Math.max(reach, span.to)));
   }
   let height = 4;
   for (const track of ordered) { track.top = height; height += track.height + 2; }
@@ -75,6 +83,48 @@ function firstAt(chart, places, time) {
     if (chart.time[places[middle]] < time) low = middle + 1; else high = middle;
   }
   return low;
+}
+
+// The next of some places after one, whose time is not before: mostly it is near.
+function nextAt(chart, places, after, time) {
+  let low = after + 1, step = 1;
+  while (low + step < places.length && chart.time[places[low + step]] < time) { low += step; step *= 2; }
+  let high = Math.min(low + step, places.length);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (chart.time[places[middle]] < time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// The first bar that may last until a time: all before it are over by then.
+function firstThatReaches(track, time) {
+  let low = 0, high = track.reach.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (track.reach[middle] < time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// Sorts what is shown of each lane by how it is drawn, and its calls by how long they last
+// (up to so many nanoseconds): a frame looks at hardly more than it draws.
+function arrange(chart) {
+  for (const lane of chart.lanes) {
+    const track = lane.tracks.find((track) => track.points);
+    track.glyphs = {};
+    track.calls = new Map();
+    for (const at of track.points) {
+      if (!isShown(chart, at)) continue;
+      const glyph = glyphOf(chart, lane, at);
+      (track.glyphs[glyph] ||= []).push(at);
+      const end = chart.kind[at] === 0 ? chart.mate[at] : -1;
+      if (end < 0 || !isShown(chart, end)) continue;
+      const longest = 2 ** Math.ceil(Math.log2(Math.max(chart.time[end] - chart.time[at], 1)));
+      if (!track.calls.has(longest)) track.calls.set(longest, []);
+      track.calls.get(longest).push(at);
+    }
+  }
 }
 
 function seconds(chart, time) {

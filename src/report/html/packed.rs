@@ -2,6 +2,7 @@
 //! is thinned evenly, calls before what changes who leads, and never what shows a violation.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     io::Write,
 };
@@ -14,9 +15,9 @@ use deposed_checkers::{
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
 
-use super::Told;
+use super::{Told, drawn};
 use crate::{
-    report::{text::printable, words},
+    report::{text::clipped, words},
     timeline::{Chart, Condition, Role, Span, selection::Selection},
 };
 
@@ -28,11 +29,19 @@ pub(super) struct Packed<'a> {
     pub(super) selection: &'a Selection,
 }
 
-/// How much is left out: one call, and one change of who leads or fault, in so many stays.
+/// How much is left out: one call, and one change of who leads or fault, in so many stays;
+/// and so many characters of an event's JSON.
 #[derive(Clone, Copy)]
 struct Thinning {
     calls: usize,
     changes: usize,
+    json: usize,
+}
+
+impl Thinning {
+    fn leaves_events_out(self) -> bool {
+        self.calls > 1 || self.changes > 1
+    }
 }
 
 /// The packed block, and what is not in it.
@@ -40,8 +49,21 @@ pub(super) struct Block {
     pub(super) data: String,
     /// How many events are left out.
     pub(super) events_left_out: usize,
+    pub(super) lanes_left_out: usize,
+    /// Of how many events the JSON is not all there.
+    pub(super) cut_off: usize,
     pub(super) header_left_out: bool,
 }
+
+/// The longest name and the longest sentence that are drawn, in characters.
+const NAME_LIMIT: usize = 120;
+const SENTENCE_LIMIT: usize = 2_000;
+/// What is kept of an event's JSON, in characters, where not all of it fits; and at the
+/// very least, where only what shows a violation is left and is still too much.
+const JSON_LIMIT: usize = 16_384;
+const LEAST_JSON: usize = 400;
+/// So many lanes stay, whether anything is left of them or not.
+const LANES: usize = 200;
 
 /// What stands in the place of a header that is left out.
 const NO_HEADER: &str = "\"left out, to keep the page small: it is the history's first line\"";
@@ -55,34 +77,57 @@ impl Packed<'_> {
             true => NO_HEADER,
             false => self.header,
         };
-        let (data, events_left_out) = Packed { header, ..self }.data(limit);
         Block {
-            data,
-            events_left_out,
             header_left_out,
+            ..Packed { header, ..self }.events(limit)
         }
     }
 
-    /// The block, and how many events are left out of it.
-    fn data(&self, limit: usize) -> (String, usize) {
+    /// The block with as many of the events as fit.
+    fn events(&self, limit: usize) -> Block {
+        let bytes: usize = self.told.iter().map(|told| told.json.len()).sum();
         let mut thinning = Thinning {
             calls: 1,
             changes: 1,
+            // What is so much will not pack into it, and takes long to try.
+            json: if bytes / 20 > limit {
+                JSON_LIMIT
+            } else {
+                usize::MAX
+            },
         };
+        let longest = self.told.iter().map(|told| told.json.len()).max();
         loop {
             let kept = self.kept(thinning);
-            let data = self.encoded(&kept, thinning);
-            let all = self.told.iter().filter(|told| told.shown).count();
-            let shown = kept.iter().filter(|place| self.told[**place].shown).count();
+            let document = self.document(&kept, thinning);
+            let lanes = document.lanes.len();
+            let data = packed(&document);
             let spent = thinning.changes > 2 * self.told.len().max(1);
-            if data.len() <= limit || spent {
-                return (data, all - shown);
+            if data.len() <= limit || (spent && thinning.json == LEAST_JSON) {
+                let shown = |place: &&usize| self.told[**place].shown;
+                let all = self.told.iter().filter(|told| told.shown).count();
+                let json = |place: &&usize| {
+                    let json = &self.told[**place].json;
+                    matches!(clipped(json, thinning.json), Cow::Owned(_))
+                };
+                return Block {
+                    data,
+                    events_left_out: all - kept.iter().filter(shown).count(),
+                    lanes_left_out: self.chart.lanes.len() - lanes,
+                    cut_off: kept.iter().filter(json).count(),
+                    header_left_out: false,
+                };
             }
             // Straight to about what fits: packing is what takes time.
             let factor = (data.len() / limit.max(1)).max(1) + 1;
-            match thinning.calls > self.told.len() {
-                true => thinning.changes *= factor,
-                false => thinning.calls *= factor,
+            match thinning {
+                // A few huge events are no reason to leave a thousand out.
+                Thinning { json, .. } if json > JSON_LIMIT && longest > Some(JSON_LIMIT) => {
+                    thinning.json = JSON_LIMIT;
+                }
+                _ if spent => thinning.json = LEAST_JSON,
+                Thinning { calls, .. } if calls > self.told.len() => thinning.changes *= factor,
+                _ => thinning.calls *= factor,
             }
         }
     }
@@ -124,10 +169,6 @@ impl Packed<'_> {
         (0..chart.points.len()).filter(stays).collect()
     }
 
-    fn encoded(&self, kept: &[usize], thinning: Thinning) -> String {
-        packed(&self.document(kept, thinning))
-    }
-
     fn document(&self, kept: &[usize], thinning: Thinning) -> Document<'_> {
         let chart = self.chart;
         let start = chart.start;
@@ -143,16 +184,22 @@ impl Packed<'_> {
                 .and_then(|place| place_of.get(&place))
                 .copied()
         };
-        let told = |text: fn(&Told) -> &str| {
-            let lines: Vec<&str> = kept.iter().map(|place| text(&self.told[*place])).collect();
-            lines.join("\n")
-        };
+        let told = || kept.iter().map(|place| &self.told[*place]);
+        let said: Vec<&str> = told().map(|told| &*told.said).collect();
+        let json: Vec<Cow<'_, str>> = told()
+            .map(|told| clipped(&told.json, thinning.json))
+            .collect();
         let mut conditions: Vec<&'static str> = Vec::new();
         let spans = chart.spans.iter().filter(|span| {
             thinning.changes == 1 || span.event.is_some_and(|event| at(event).is_some())
         });
+        let spans: Vec<&Span> = spans.collect();
+        let lanes = self.lanes(kept, &spans, thinning);
+        let names = places(points().map(|point| point.f));
+        let place = |of: &BTreeMap<usize, usize>, place: usize| of.get(&place).copied();
         let spans: Vec<PackedSpan<'_>> = spans
-            .map(|span| {
+            .into_iter()
+            .filter_map(|span| {
                 let word = span.what.word();
                 let what = conditions.iter().position(|known| *known == word);
                 let what = what.unwrap_or_else(|| {
@@ -162,25 +209,34 @@ impl Packed<'_> {
                 let event = span.event.and_then(at).map_or(-1, |at| at as i64);
                 let (label, lease) = self.label(span);
                 let (from, to) = (span.from - start, span.to.saturating_sub(start));
-                PackedSpan(span.lane, what, from, to, label, event, lease)
+                let lane = place(&lanes, span.lane)?;
+                Some(PackedSpan(lane, what, from, to, label, event, lease))
             })
             .collect();
-        let lanes = chart.lanes.iter().map(|lane| {
+        let lane = |place: &usize| {
+            let lane = &chart.lanes[*place];
             let shown = self.selection.takes_process(&lane.name);
-            (&*lane.name, lane.role.word(), shown)
-        });
+            (drawn(&lane.name, NAME_LIMIT), lane.role.word(), shown)
+        };
         let window = self.selection.window(chart);
         Document {
             start,
             from: window.0.saturating_sub(start),
             to: window.1.saturating_sub(start),
-            lanes: lanes.collect(),
-            names: chart.names.iter().map(|name| &**name).collect(),
+            lanes: lanes.keys().map(lane).collect(),
+            names: names
+                .keys()
+                .map(|name| drawn(&chart.names[*name], NAME_LIMIT))
+                .collect(),
             points: Points {
                 index: steps(points().map(|point| point.index)),
                 time: steps(points().map(|point| point.time - start)),
-                lane: points().map(|point| point.lane).collect(),
-                f: points().map(|point| point.f).collect(),
+                lane: points()
+                    .filter_map(|point| place(&lanes, point.lane))
+                    .collect(),
+                f: points()
+                    .filter_map(|point| place(&names, point.f))
+                    .collect(),
                 kind: points().map(|point| place_of_kind(point.kind)).collect(),
                 mate: kept
                     .iter()
@@ -192,8 +248,8 @@ impl Packed<'_> {
                     })
                     .collect(),
             },
-            said: told(|told| &told.said),
-            json: told(|told| &told.json),
+            said: said.join("\n"),
+            json: json.join("\n"),
             conditions,
             spans,
             checks: self.checks(&at),
@@ -201,20 +257,34 @@ impl Packed<'_> {
         }
     }
 
+    /// The lanes that are drawn: where each is, by its place in the chart.
+    fn lanes(&self, kept: &[usize], spans: &[&Span], thinning: Thinning) -> BTreeMap<usize, usize> {
+        let all = self.chart.lanes.len();
+        if !thinning.leaves_events_out() || all <= LANES {
+            return places(0..all);
+        }
+        let points = kept.iter().map(|place| self.chart.points[*place].lane);
+        places(points.chain(spans.iter().map(|span| span.lane)))
+    }
+
     /// What a span is called, and the lease it is of.
-    fn label<'s>(&self, span: &'s Span) -> (String, &'s str) {
+    fn label<'s>(&self, span: &'s Span) -> (String, Cow<'s, str>) {
+        let none = Cow::Borrowed("");
         match &span.what {
             Condition::Leads { lease, token } => (
                 token.map(|token| token.to_string()).unwrap_or_default(),
-                lease,
+                clipped(lease, NAME_LIMIT),
             ),
-            Condition::LockDelay { lease } => (format!("lock-delay of {lease}"), lease),
-            Condition::OffRate { rate, .. } => (format!("clock {}", words::rate(*rate)), ""),
+            Condition::LockDelay { lease } => {
+                let lease = clipped(lease, NAME_LIMIT);
+                (format!("lock-delay of {lease}"), lease)
+            }
+            Condition::OffRate { rate, .. } => (format!("clock {}", words::rate(*rate)), none),
             // In the words of the event that began it: which fault, of whom, for how long.
             _ => {
                 let place = span.event.and_then(|event| self.chart.place(event));
                 let said = place.map(|place| self.told[place].said.clone());
-                (said.unwrap_or_else(|| span.what.word().to_owned()), "")
+                (said.unwrap_or_else(|| span.what.word().to_owned()), none)
             }
         }
     }
@@ -224,7 +294,9 @@ impl Packed<'_> {
         let checks = verdicts.map(|(check, verdict)| {
             let (evidence, why) = match verdict {
                 Verdict::Violated(evidence) => (Some(evidence), String::new()),
-                Verdict::NotClaimed(why) | Verdict::Unknown(why) => (None, printable(why)),
+                Verdict::NotClaimed(why) | Verdict::Unknown(why) => {
+                    (None, drawn(why, SENTENCE_LIMIT))
+                }
                 Verdict::Valid => (None, String::new()),
             };
             PackedCheck {
@@ -236,14 +308,14 @@ impl Packed<'_> {
                         "" => String::new(),
                         expected => format!(" (expected: {expected})"),
                     };
-                    printable(&format!("{}{expected}", evidence.sentence))
+                    drawn(&format!("{}{expected}", evidence.sentence), SENTENCE_LIMIT)
                 }),
                 reckoning: evidence
                     .map(|evidence| {
                         evidence
                             .reckoning
                             .iter()
-                            .map(|line| printable(line))
+                            .map(|line| drawn(line, SENTENCE_LIMIT))
                             .collect()
                     })
                     .unwrap_or_default(),
@@ -275,6 +347,12 @@ fn packed(document: &(impl Serialize + ?Sized)) -> String {
     BASE64_STANDARD.encode(packed.unwrap_or_default())
 }
 
+/// Where each of some things is among those that there are, in their order.
+fn places(of: impl Iterator<Item = usize>) -> BTreeMap<usize, usize> {
+    let there: BTreeSet<usize> = of.collect();
+    there.into_iter().zip(0..).collect()
+}
+
 /// Rising numbers as what each adds to the one before: they pack well.
 fn steps(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut before = 0;
@@ -299,8 +377,8 @@ struct Document<'a> {
     from: Nanos,
     to: Nanos,
     /// Name, role, whether it is shown at first.
-    lanes: Vec<(&'a str, &'static str, bool)>,
-    names: Vec<&'a str>,
+    lanes: Vec<(String, &'static str, bool)>,
+    names: Vec<String>,
     points: Points,
     said: String,
     json: String,
@@ -323,7 +401,7 @@ struct Points {
 
 /// Lane, condition, beginning, end, label, the event that began it, lease.
 #[derive(Serialize)]
-struct PackedSpan<'a>(usize, usize, Nanos, Nanos, String, i64, &'a str);
+struct PackedSpan<'a>(usize, usize, Nanos, Nanos, String, i64, Cow<'a, str>);
 
 #[derive(Serialize)]
 struct PackedCheck {

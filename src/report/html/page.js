@@ -14,7 +14,9 @@ function redraw() {
   requestAnimationFrame(() => {
     waiting = false;
     draw(chart);
-    by("range").textContent = `${seconds(chart, view.from)} to ${seconds(chart, view.to)}`;
+    // The margin is no part of the history.
+    const within = (time) => seconds(chart, Math.min(Math.max(time, chart.from), chart.from + chart.length));
+    by("range").textContent = `${within(view.from)} to ${within(view.to)}`;
   });
 }
 
@@ -77,22 +79,44 @@ function describe(at) {
   return `${seconds(chart, chart.time[at])}  ${chart.lanes[chart.lane[at]].name}  ${chart.said[at]}`;
 }
 
+// The event in a lane that is nearest to a time.
+function nearest(lane, time) {
+  const points = lane.tracks.find((track) => track.points).points.filter((at) => isShown(chart, at));
+  const far = (place) => (place in points ? Math.abs(chart.time[points[place]] - time) : Infinity);
+  const place = firstAt(chart, points, time);
+  return far(place - 1) <= far(place) ? points[place - 1] : points[place];
+}
+
+// Chooses in the next lane above or below that has an event; at first in the uppermost.
+function changeLane(by) {
+  const lanes = chart.lanes, time = chosen < 0 ? (view.from + view.to) / 2 : chart.time[chosen];
+  for (let place = chosen < 0 ? 0 : chart.lane[chosen] + by; place in lanes; place += by) {
+    const at = lanes[place].shown ? nearest(lanes[place], time) : undefined;
+    if (at !== undefined) { bringIn(at); choose(at); return; }
+  }
+}
+
+function bringIn(at) {
+  const time = chart.time[at], half = (view.to - view.from) / 2;
+  if (time < view.from || time > view.to) look(time - half, time + half);
+}
+
 function step(by) {
-  if (chosen < 0) return;
+  if (chosen < 0) { changeLane(1); return; }
   const { points } = chart.lanes[chart.lane[chosen]].tracks.find((track) => track.points);
   let place = points.indexOf(chosen);
   do { place += by; } while (place >= 0 && place < points.length && !isShown(chart, points[place]));
   if (place < 0 || place >= points.length) return;
-  const time = chart.time[points[place]];
-  if (time < view.from || time > view.to) look(time - (view.to - view.from) / 2, time + (view.to - view.from) / 2);
+  bringIn(points[place]);
   choose(points[place]);
 }
 
 // What is under the pointer: an event, or what lasts.
 function under(x, y) {
-  if (x < GUTTER || y < AXIS) return null;
+  if (y < AXIS) return null;
   const lane = chart.lanes.find((lane) => lane.shown && y >= lane.y && y < lane.y + lane.height);
   if (!lane) return null;
+  if (x < GUTTER) return { at: -1, text: lane.role === lane.name ? lane.name : `${lane.name}\n${lane.role}` };
   const track = lane.tracks.find((track) => y >= lane.y + track.top - 1 && y <= lane.y + track.top + track.height + 1);
   if (!track) return null;
   const time = timeAt(x), reach = timeAt(x + 6) - time;
@@ -171,6 +195,7 @@ function listen() {
       "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "0": whole,
       "ArrowLeft": () => pan(-0.2), "ArrowRight": () => pan(0.2),
       "v": nextViolation, "n": () => step(1), "p": () => step(-1),
+      "j": () => changeLane(1), "k": () => changeLane(-1),
     };
     if (!Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
@@ -195,24 +220,54 @@ function choice(parent, name, on, change) {
   label.append(box, " " + name);
 }
 
+// What a sign means, beside the sign as it is drawn.
+function meaning(text, paint) {
+  const item = add(by("legend"), "li", ""), swatch = document.createElement("canvas");
+  const ratio = window.devicePixelRatio || 1;
+  swatch.width = 34 * ratio; swatch.height = 18 * ratio;
+  swatch.style.width = "34px"; swatch.style.height = "18px";
+  const pen = swatch.getContext("2d");
+  pen.scale(ratio, ratio);
+  paint(pen);
+  item.append(swatch, text);
+}
+
+// Of what there is: nobody looks for signs that do not occur.
 function legend() {
-  const list = by("legend");
-  list.replaceChildren();
+  by("legend").replaceChildren();
   const used = new Set(chart.spans.map((span) => span.what));
+  const circled = (colour, wide, radius) => (pen) => {
+    pen.strokeStyle = colour; pen.lineWidth = wide;
+    pen.beginPath(); pen.arc(17, 9, radius, 0, 7); pen.stroke();
+  };
+  if (chart.violations.length) {
+    meaning("the violation", circled(palette.bad, 3, 7));
+    meaning("what shows it", circled(palette.text, 1.5, 6));
+  }
+  if (used.has("believes to lead")) {
+    meaning("believes to lead, under this token", (pen) => {
+      pen.fillStyle = termColour("7"); pen.fillRect(0, 0, 34, 18);
+      pen.strokeStyle = palette.text; pen.strokeRect(0.5, 0.5, 33, 17);
+      pen.fillStyle = palette.text; pen.font = "11px system-ui, sans-serif"; pen.fillText("7", 5, 13);
+    });
+  }
   for (const what of Object.keys(HATCHES)) {
     if (!used.has(what)) continue;
-    const item = document.createElement("li"), swatch = document.createElement("canvas");
-    swatch.width = 34; swatch.height = 14;
-    const pen = swatch.getContext("2d");
-    pen.fillStyle = patterns[what];
-    pen.fillRect(0, 0, 34, 14);
-    pen.strokeStyle = palette[HATCHES[what][0]];
-    pen.strokeRect(0.5, 0.5, 33, 13);
-    item.append(swatch, what);
-    list.append(item);
+    meaning(what, (pen) => {
+      pen.fillStyle = patterns[what]; pen.fillRect(0, 2, 34, 14);
+      pen.strokeStyle = palette[HATCHES[what][0]]; pen.strokeRect(0.5, 2.5, 33, 13);
+    });
   }
-  const signs = ["bar with a number: believes to lead, under that token", "| call begins", "● ok", "✕ failed", "? outcome unknown", "◇ observed", "▼ nemesis", "○ what shows the violation"];
-  for (const sign of signs) add(list, "li", sign);
+  const words = { nemesis: "a fault strikes or ends", observed: "seen inside a node", invoke: "a call begins", ok: "ok", unknown: "outcome unknown", fail: "failed" };
+  for (const kind of GRAVITY) {
+    if (!chart.lanes.some((lane) => lane.tracks.some((track) => track.points && kind in track.glyphs))) continue;
+    const [colour, filled, outline] = GLYPHS[kind];
+    meaning(words[kind], (pen) => {
+      pen.strokeStyle = pen.fillStyle = palette[colour];
+      pen.beginPath(); outline(pen, 17, 9);
+      if (filled) pen.fill(); else pen.stroke();
+    });
+  }
 }
 
 function height() {
@@ -233,7 +288,7 @@ function furnish() {
   for (const lane of chart.lanes) {
     choice(by("processes"), lane.name, lane.shown, (on) => { lane.shown = on; height(); });
   }
-  const flip = (set, key) => (on) => { if (on) set.delete(key); else set.add(key); };
+  const flip = (set, key) => (on) => { if (on) set.delete(key); else set.add(key); arrange(chart); };
   chart.names.forEach((name, f) => choice(by("kinds"), name, true, flip(hidden.names, f)));
   TYPES.forEach((type, kind) => choice(by("kinds"), "type " + type, true, flip(hidden.types, kind)));
   for (const check of chart.checks) {
@@ -247,6 +302,7 @@ function furnish() {
 unpack().then((unpacked) => {
   chart = unpacked;
   readPalette();
+  arrange(chart);
   furnish();
   legend();
   height();

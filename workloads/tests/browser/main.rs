@@ -181,6 +181,33 @@ fn a_page_draws_zooms_and_finds_the_violation() {
     let said = browser.text("document.getElementById('said').textContent");
     assert!(said.contains("fenced 2"), "{said}");
 
+    // By the keys alone: to the next event, to the lanes below and above.
+    let chosen = |browser: &mut Browser| browser.eval("[chart.lane[chosen], chosen]");
+    let (before, pressed) = (chosen(&mut browser), ["n", "p", "j", "k"]);
+    let after = pressed.map(|key| {
+        browser.key(key);
+        chosen(&mut browser)
+    });
+    assert_eq!(after[0][0], before[0], "n stays in its lane");
+    assert!(after[0][1].as_u64() > before[1].as_u64(), "{after:?}");
+    assert_eq!(after[1], before, "p goes back");
+    assert!(after[2][0].as_u64() > before[0].as_u64(), "{after:?}");
+    assert_eq!(after[3][0], before[0], "k is the way back");
+    browser.key("v");
+
+    // Every sign that is drawn is told beside itself, as it is drawn.
+    let told = browser.text("document.getElementById('legend').textContent");
+    for sign in [
+        "the violation",
+        "what shows it",
+        "believes to lead",
+        "paused",
+        "failed",
+    ] {
+        assert!(told.contains(sign), "{sign}: {told}");
+    }
+    assert!(!told.contains("starved"), "{told}");
+
     // A process and a kind that are not wanted are not drawn.
     for list in ["processes", "kinds"] {
         let before = browser.eval(PICTURE);
@@ -242,8 +269,15 @@ fn a_page_is_legible_in_the_dark_in_the_light_and_without_colour() {
 #[test]
 #[ignore = "needs chromium: apt-get install chromium, then cargo test -p deposed-workloads --test browser -- --ignored"]
 fn a_hostile_history_cannot_make_the_page_run_anything() {
-    const EVIL: &str =
-        r#"</script><script>window.harm=1</script><img src=x onerror='window.harm=2'>"#;
+    const EVIL: &str = concat!(
+        r#"</script><script>window.harm=1</script><img src=x onerror='window.harm=2'>"#,
+        "\" onload=window.harm=3 '-->]]></style></title>\u{2028}window.harm=4\u{2029}\u{0}",
+        "${window.harm=5}`javascript:window.harm=6&lt;script&gt;&#x3c;{{script}}",
+    );
+    let visible = EVIL
+        .replace('\u{2028}', "\\u{2028}")
+        .replace('\u{2029}', "\\u{2029}");
+    let visible = visible.replace('\u{0}', "\\u{0}");
     let dir = scratch("hostile");
     let evil = json!(EVIL);
     let header = json!({"deposed": 1, "workload": EVIL, "seed": 0, "schedule": [], "flaw": EVIL});
@@ -272,12 +306,12 @@ fn a_hostile_history_cannot_make_the_page_run_anything() {
         let at = place_of(&mut browser, &at.to_string());
         browser.mouse("mouseMoved", at, json!({}));
     }
-    assert!(browser.text("document.title").contains(EVIL));
-    assert!(
-        browser
-            .text("document.getElementById('kinds').textContent")
-            .contains(EVIL)
-    );
+    let begun = &visible[..100];
+    assert!(browser.text("document.title").contains(begun));
+    for list in ["kinds", "processes"] {
+        let text = browser.text(&format!("document.getElementById('{list}').textContent"));
+        assert!(text.contains(begun), "{list}: {text}");
+    }
     assert_eq!(
         browser.eval("window.harm === undefined && document.images.length"),
         json!(0)
@@ -287,8 +321,59 @@ fn a_hostile_history_cannot_make_the_page_run_anything() {
 
 #[test]
 #[ignore = "needs chromium: apt-get install chromium, then cargo test -p deposed-workloads --test browser -- --ignored"]
-fn a_hundred_thousand_events_are_drawn_in_a_bounded_number_of_strokes() {
-    let dir = scratch("long");
+fn names_of_megabytes_are_cut_off_and_their_events_still_told() {
+    let dir = scratch("huge");
+    let huge: String = (0..4_000_000_u32)
+        .map(|at| char::from(b'a' + (at.wrapping_mul(2_654_435_761) >> 13) as u8 % 26))
+        .collect();
+    let lead = json!({"lease": huge, "holder": "a#1", "token": 1, "until": 90});
+    let events = [
+        json!({"index": 0, "time": 0, "process": huge, "type": "info", "f": "mood", "value": null}),
+        json!({"index": 1, "time": 10, "process": "a", "type": "info", "f": huge, "value": {"x": huge}}),
+        json!({"index": 2, "time": 20, "process": "a", "type": "info", "f": "lead", "value": lead}),
+        json!({"index": 3, "time": 99, "process": "a", "type": "info", "f": "mood", "value": "small"}),
+    ];
+    let mut text = "{\"deposed\":1}\n".to_owned();
+    events
+        .iter()
+        .for_each(|event| text += &format!("{event}\n"));
+    let file = dir.join("huge.jsonl");
+    fs::write(&file, text).expect("room");
+    let page = page_of(&file);
+    let bytes = fs::metadata(&page).expect("written").len();
+    assert!(bytes <= 5_000_000, "{bytes} bytes");
+    let mut browser = Browser::start(&dir.join("profile"));
+    browser.open(&page);
+    let summary = browser.text("document.getElementById('summary').textContent");
+    assert!(
+        summary.contains("the JSON of 3 events is cut off"),
+        "{summary}"
+    );
+    for (at, event) in events.iter().enumerate() {
+        browser.eval(&format!("choose({at})"));
+        let place = place_of(&mut browser, &at.to_string());
+        browser.mouse("mouseMoved", place, json!({}));
+        let json = browser.text("document.getElementById('json').textContent");
+        match at {
+            3 => assert_eq!(&serde_json::from_str::<Value>(&json).expect("whole"), event),
+            _ => assert!(
+                json.starts_with(&format!("{{\"index\":{at},")) && json.ends_with('…'),
+                "{at}"
+            ),
+        }
+    }
+    // The gutter tells a name that does not fit in it, as far as it is there.
+    let lane = browser.eval("chart.lanes.find((lane) => lane.name.length > 20).y");
+    let at = browser.eval("canvas.getBoundingClientRect().top");
+    let y = lane.as_f64().expect("a number") + at.as_f64().expect("a number") + 13.0;
+    browser.mouse("mouseMoved", (30.0, y), json!({}));
+    let tip = browser.text("document.getElementById('tip').textContent");
+    assert!(tip.starts_with(&huge[..100]) && tip.contains('…'), "{tip}");
+    assert_eq!(browser.complaints, [""; 0]);
+}
+
+/// The page of a hundred thousand events of chaos, and the first violation's culprit.
+fn long(dir: &Path) -> (PathBuf, u64) {
     let chaos = deposed_workloads::all()
         .into_iter()
         .find(|workload| workload.name == "chaos");
@@ -311,7 +396,70 @@ fn a_hundred_thousand_events_are_drawn_in_a_bounded_number_of_strokes() {
         text.push('\n');
     }
     fs::write(&file, text).expect("room");
-    let page = page_of(&file);
+    let first = outcome.verdicts.violated().next();
+    let (_, evidence) = first.expect("a violation");
+    (page_of(&file), evidence.culprit)
+}
+
+/// Zooms into the whole, moves along, and out again, a step a frame: how long drawing took in
+/// each, and how far the frames were apart, in milliseconds.
+const FRAMES: &str = "(async () => {
+    const drawing = [], apart = [], inner = draw;
+    draw = (chart) => {
+        const from = performance.now();
+        inner(chart);
+        drawing.push(performance.now() - from);
+    };
+    const frame = () => new Promise(requestAnimationFrame);
+    whole();
+    await frame();
+    let last = await frame();
+    drawing.length = 0;
+    const go = async (times, move) => {
+        for (let i = 0; i < times; i++) {
+            move(i);
+            const now = await frame();
+            apart.push(now - last);
+            last = now;
+        }
+    };
+    await go(60, (i) => look(view.from + (i % 2 ? 1 : -1) * 1e7, view.to + (i % 2 ? 1 : -1) * 1e7));
+    await go(60, () => zoom(0.9, 500));
+    await go(60, () => pan(0.05));
+    await go(60, () => zoom(1 / 0.9, 900));
+    draw = inner;
+    return [drawing, apart];
+})()";
+
+#[test]
+#[ignore = "prints figures: cargo test -p deposed-workloads --test browser frame -- --ignored --nocapture"]
+fn how_long_a_frame_takes_of_few_events_and_of_a_hundred_thousand() {
+    let dir = scratch("frames");
+    let pages = [failing(&dir), long(&dir).0];
+    let mut browser = Browser::start(&dir.join("profile"));
+    println!("   events  drawing a frame: median, worst    frames apart: median, worst");
+    for page in pages {
+        browser.open(&page);
+        let events = browser.eval("chart.count").as_u64().expect("a number");
+        let measured = browser.eval(FRAMES);
+        let told = |times: &Value| {
+            let times = times.as_array().expect("a list").iter();
+            let mut times: Vec<f64> = times.filter_map(Value::as_f64).collect();
+            assert_eq!(times.len(), 240, "a frame was not drawn");
+            times.sort_by(f64::total_cmp);
+            format!("{:6.1} ms {:6.1} ms", times[120], times[239])
+        };
+        let (drawing, apart) = (told(&measured[0]), told(&measured[1]));
+        println!("{events:9}              {drawing}             {apart}");
+    }
+    assert_eq!(browser.complaints, [""; 0]);
+}
+
+#[test]
+#[ignore = "needs chromium: apt-get install chromium, then cargo test -p deposed-workloads --test browser -- --ignored"]
+fn a_hundred_thousand_events_are_drawn_in_a_bounded_number_of_strokes() {
+    let dir = scratch("long");
+    let (page, culprit) = long(&dir);
     let bytes = fs::metadata(&page).expect("written").len();
     assert!(bytes <= 5_000_000, "{bytes} bytes");
     let mut browser = Browser::start(&dir.join("profile"));
@@ -340,13 +488,6 @@ fn a_hundred_thousand_events_are_drawn_in_a_bounded_number_of_strokes() {
     }
     browser.key("v");
     let json = browser.text("document.getElementById('json').textContent");
-    let culprit = outcome
-        .verdicts
-        .violated()
-        .next()
-        .expect("a violation")
-        .1
-        .culprit;
     assert!(json.contains(&format!("\"index\": {culprit},")), "{json}");
     assert_eq!(browser.complaints, [""; 0]);
 }
