@@ -101,7 +101,7 @@ fn on_a_terminal(columns: usize, environment: &str, command: &str) -> String {
     let command = command.replace("FILE", &history());
     let script = format!(
         "zmodload zsh/zpty
-        zpty terminal 'stty cols {columns} -onlcr; {environment} {DEPOSED} {command}'
+        zpty terminal 'stty rows 24 cols {columns} -onlcr; {environment} {DEPOSED} {command}'
         while zpty -r terminal line; do print -rn -- \"$line\"; done"
     );
     let mut zsh = Command::new("zsh");
@@ -130,7 +130,7 @@ fn a_terminal_gets_its_width_and_colours_unless_it_or_its_user_objects() {
         assert_eq!(widest, Some(columns), "{drawn}");
     }
     // One that does not know its width, and one in which nothing fits.
-    for (columns, at_most) in [(0, 100), (3, 40)] {
+    for (columns, at_most) in [(0, 100), (3, 60)] {
         let drawn = without_escapes(&on_a_terminal(columns, "", timeline));
         let widest = drawn.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(at_most), "{columns}: {drawn}");
@@ -145,10 +145,7 @@ fn a_terminal_gets_its_width_and_colours_unless_it_or_its_user_objects() {
         assert_eq!(plain, without_escapes(&coloured), "{objection}");
     }
     let ascii = on_a_terminal(100, "LC_ALL=C NO_COLOR=1", timeline);
-    assert!(
-        ascii.is_ascii() && ascii.contains("a  ") && ascii.contains('='),
-        "{ascii}"
-    );
+    assert!(ascii.is_ascii() && ascii.contains("=="), "{ascii}");
     // Nothing waits for a key, however long it is; and no bar where it cannot be drawn.
     let listed = on_a_terminal(100, "", "list");
     assert!(listed.lines().count() > 100, "{listed}");

@@ -288,16 +288,17 @@ function drawMoments(chart, bottom) {
     ink.setLineDash([]);
     if (!text) return;
     ink.font = "bold 12px system-ui, sans-serif";
-    const wide = widthOf(text);
-    const left = Math.min(x + 4, view.width - wide - 6), y = bottom - 10 - row * 16;
+    // At its line, on the side that has room for it.
+    const wide = widthOf("▲ " + text), before = x + wide + 10 > view.width;
+    const left = before ? x - wide - 4 : x + 4, y = bottom - 10 - row * 16;
     ink.fillStyle = palette.ground;
     ink.fillRect(left - 2, y - 8, wide + 4, 16);
     ink.fillStyle = colour;
-    ink.fillText(text, left, y);
+    ink.fillText(before ? text + " ▲" : "▲ " + text, left, y);
   };
   if (chosen >= 0) rule(chart.time[chosen], palette.focus, "", [4, 4], 0);
   chart.violations.forEach((check, row) => {
-    if (check.culprit >= 0) rule(chart.time[check.culprit], palette.bad, "▲ " + check.check, [], row % 6);
+    if (check.culprit >= 0) rule(chart.time[check.culprit], palette.bad, check.check, [], row % 6);
   });
 }
 

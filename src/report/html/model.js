@@ -33,6 +33,9 @@ function chartOf(packed) {
   chart.lane.forEach((lane, at) => places[lane].push(at));
   chart.lanes = packed.lanes.map(([name, role, shown], place) =>
     ({ ...laneOf(name, role, place, spans[place], places[place]), shown }));
+  const beliefs = chart.lanes.flatMap((lane) => lane.tracks.filter((track) => track.key[0] === "0"));
+  // The only lease that there is needs no name.
+  if (new Set(beliefs.map((track) => track.key)).size < 2) beliefs.forEach((track) => { track.label = ""; });
   return chart;
 }
 
@@ -63,9 +66,6 @@ function laneOf(name, role, place, spans, points) {
   }
   tracks.set("1", { key: "1", label: "", height: 18, points: Uint32Array.from(points) });
   const ordered = [...tracks.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
-  // One lease needs no name.
-  const beliefs = ordered.filter((track) => track.key[0] === "0");
-  if (beliefs.length === 1) beliefs[0].label = "";
   for (const track of ordered) {
     let reach = -Infinity;
     if (track.spans) track.reach = Float64Array.from(track.spans, (span) => (reach = Math.max(reach, span.to)));
