@@ -472,6 +472,24 @@ fn a_closed_pipe_ends_a_listing_quietly_and_is_no_verdict() {
 }
 
 #[test]
+fn each_shell_asks_the_program_as_it_was_called() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let args = ["/opt/bin/my-lock", "completions", shell];
+        let code = cli::run(&suite(), args, &mut out, &mut err);
+        assert_eq!((code, err), (0, Vec::new()), "{shell}");
+        let script = String::from_utf8(out).expect("text");
+        // The binary behind a path, the command by its name.
+        let named = script.replace("/opt/bin/my-lock", "PATH");
+        for word in ["DEPOSED_COMPLETE", "PATH", "my-lock"] {
+            assert!(named.contains(word), "{shell}: {word}: {script}");
+        }
+    }
+    let (code, _, err) = deposed(Path::new("."), "completions tcsh");
+    assert!(code == 2 && err.contains("zsh"), "{err}");
+}
+
+#[test]
 fn list_names_everything() {
     let (code, out, _) = deposed(Path::new("."), "list");
     assert_eq!(code, 0);

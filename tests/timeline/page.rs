@@ -102,18 +102,21 @@ fn long() -> String {
     text
 }
 
-#[test]
-fn a_header_that_fits_in_no_page_is_left_out_and_told() {
-    // Noise, which does not pack.
+/// So many characters of noise, which does not pack.
+fn noise(characters: usize) -> String {
     let mut noise: u64 = 1;
-    let field: String = std::iter::repeat_with(|| {
+    let words = std::iter::repeat_with(|| {
         noise = noise
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         format!("{noise:016x}")
-    })
-    .take(7_000_000 / 16)
-    .collect();
+    });
+    words.take(characters / 16).collect()
+}
+
+#[test]
+fn a_header_that_fits_in_no_page_is_left_out_and_told() {
+    let field = noise(7_000_000);
     for name in ["of", "workload"] {
         let header = format!(r#"{{"deposed":1,"{name}":"{field}","schedule":[]}}"#);
         let (_, events) = STORY.split_once('\n').expect("lines");
@@ -127,9 +130,7 @@ fn a_header_that_fits_in_no_page_is_left_out_and_told() {
 
 #[test]
 fn a_name_of_megabytes_leaves_a_page_of_at_most_five() {
-    let name: String = (0..8_000_000_u32)
-        .map(|at| char::from(b'a' + (at.wrapping_mul(2_654_435_761) >> 13) as u8 % 26))
-        .collect();
+    let name = noise(8_000_000);
     let line = format!("1000000000 {name} mood null");
     let page = page(&told(r#"{"deposed":1}"#, &["0 a mood null", &line]));
     assert!(page.len() <= PAGE_LIMIT, "{} bytes", page.len());

@@ -1,7 +1,5 @@
 use std::fs;
 
-use deposed::cli::{self, Suite};
-
 use super::{STORY, kept, shown};
 
 #[test]
@@ -150,26 +148,4 @@ fn a_damaged_history_is_no_timeline() {
         assert!(err.contains("h.jsonl:19: the last line is torn"), "{err}");
     }
     assert!(!page.exists());
-}
-
-#[test]
-fn the_shells_complete_commands_and_options() {
-    let suite = Suite {
-        workloads: Vec::new(),
-        systems: Vec::new(),
-    };
-    for shell in ["bash", "zsh", "fish"] {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = cli::run(
-            &suite,
-            ["deposed", "completions", shell],
-            &mut out,
-            &mut err,
-        );
-        assert_eq!((code, err), (0, Vec::new()), "{shell}");
-        let script = String::from_utf8(out).expect("text");
-        for word in ["deposed", "show", "timeline", "process", "completions"] {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
-    }
 }

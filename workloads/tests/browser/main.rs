@@ -323,9 +323,15 @@ fn a_hostile_history_cannot_make_the_page_run_anything() {
 #[ignore = "needs chromium: apt-get install chromium, then cargo test -p deposed-workloads --test browser -- --ignored"]
 fn names_of_megabytes_are_cut_off_and_their_events_still_told() {
     let dir = scratch("huge");
-    let huge: String = (0..4_000_000_u32)
-        .map(|at| char::from(b'a' + (at.wrapping_mul(2_654_435_761) >> 13) as u8 % 26))
-        .collect();
+    // Noise, which does not pack.
+    let mut noise: u64 = 1;
+    let words = std::iter::repeat_with(|| {
+        noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        format!("{noise:016x}")
+    });
+    let huge: String = words.take(4_000_000 / 16).collect();
     let lead = json!({"lease": huge, "holder": "a#1", "token": 1, "until": 90});
     let events = [
         json!({"index": 0, "time": 0, "process": huge, "type": "info", "f": "mood", "value": null}),
