@@ -5,7 +5,7 @@ pub mod plots;
 use std::fmt::Write;
 
 use super::text::counted;
-use crate::sweep::{Estimate, Panel, setting::Length, statistics::Interval};
+use crate::sweep::{Estimate, Panel, statistics::Interval, unit::Length};
 
 /// A row a cell, with the bounds of each number's 95 % interval beside it; one that is
 /// not known is left empty.

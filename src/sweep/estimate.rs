@@ -274,7 +274,10 @@ fn seconds(nanos: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        sweep::setting::{Drift, Fraction, Pauses, network},
+        sweep::{
+            setting::{Drift, Pauses, network},
+            unit::Fraction,
+        },
         workload::SECOND,
     };
 

@@ -14,7 +14,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, LogNormal};
 use serde::Serialize;
 
-use super::setting::{Environment, LONGEST_PAUSE, Length, Setting};
+use super::{
+    setting::{Environment, LONGEST_PAUSE, Setting},
+    unit::Length,
+};
 use crate::{
     cluster::Cluster,
     fault::{Fault, Injection, Moment, Schedule, Target, Trigger},
