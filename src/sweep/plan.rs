@@ -223,6 +223,15 @@ fn in_options(error: HeaderError) -> String {
             "its ttl is {}, and every store refuses it; give a --ttl of 1ms to 1h",
             Length(ttl)
         ),
+        HeaderError::TryTooShort {
+            try_timeout,
+            needed,
+        } => format!(
+            "a try would be over after {}, and a connection may take {} to be made; give a longer \
+             --ttl, a smaller part with --renew, or a faster --net",
+            Length(try_timeout),
+            Length(needed)
+        ),
         HeaderError::Connections(connections) => format!(
             "a client may try to open {connections} connections in one of its runs, and \
              {MOST_CONNECTIONS} can be had; give a longer --ttl, a faster --net, shorter pauses \
