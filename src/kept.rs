@@ -14,6 +14,7 @@
 //! or `- valid`, where nothing was violated. What else stands there is for its reader.
 
 mod readme;
+pub(crate) mod story;
 
 use std::{
     fs::{self, File},

@@ -131,7 +131,7 @@ fn a_longer_ttl_deposes_fewer_paused_leaders_and_is_slower_to_replace_a_dead_one
             assert!(bound("_low") <= bound("") && bound("") <= bound("_high"));
         }
         // In one of sixteen cases even the median is above four crashes.
-        for column in ["failover_p50", "failover_p99"] {
+        for column in ["failover_p50", "failover_p95", "failover_p99"] {
             assert!(number(setting, &format!("{column}_low")) <= number(setting, column));
             assert_eq!(cells[setting][&format!("{column}_high")], "", "{column}");
         }
@@ -160,11 +160,27 @@ fn the_plots_are_svg_and_name_the_settings_on_the_front() {
     let rows = fs::read_to_string(dir.join("cells.csv")).expect("the cells");
     for setting in ["1s 1/3", "6s 1/3"] {
         let mine = rows.lines().filter(|row| row.contains(setting));
-        let on_front = mine.filter(|row| row.ends_with(",true")).count();
-        let marked = text.lines().filter(|line| line.trim() == setting).count();
-        assert_eq!(marked, on_front, "{setting}");
+        let places = mine.map(|row| row.rsplit(',').take(2).collect::<Vec<_>>());
+        let places: Vec<_> = places.collect();
+        for (settled, name) in [
+            ("true", setting.to_owned()),
+            ("false", format!("{setting} ?")),
+        ] {
+            let on_front = places
+                .iter()
+                .filter(|place| **place == [settled, "true"])
+                .count();
+            let marked = text.lines().filter(|line| line.trim() == name).count();
+            assert_eq!(marked, on_front, "{name}");
+            // And in the table, one line an environment.
+            let told = out.lines().filter(|line| {
+                let of_it = line.trim_start().strip_prefix(&*name);
+                of_it.is_some_and(|rest| rest.starts_with("  "))
+            });
+            assert_eq!(told.count(), on_front, "{name}: {out}");
+        }
     }
-    assert!(rows.lines().any(|row| row.ends_with(",true")), "{rows}");
+    assert!(rows.lines().any(|row| row.contains(",true,")), "{rows}");
 }
 
 #[test]
@@ -231,6 +247,12 @@ fn nothing_is_overwritten() {
     refused(&format!("{small} --resume"), "line 4 of");
     fs::write(dir.join("runs.csv"), format!("{journal}0,x\n")).expect("room");
     refused(&format!("{small} --resume"), "is no run");
+    let (code, _, err) = swept(&dir.join("cells.csv"), small);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("cells.csv' is no folder: name another"),
+        "{err}"
+    );
     let below = dir.join("runs.csv").join("sweep");
     let (code, _, err) = swept(&below, small);
     assert_eq!(code, 2);

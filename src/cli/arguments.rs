@@ -156,7 +156,7 @@ pub(super) struct KeepArgs {
     /// Its name in the folder [default: its file's, without -shrunk]
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// What is to be seen in it [default: the workload, the seed, the flaw]
+    /// What is to be seen in it [default: what struck it, and what the checks say]
     #[arg(long, value_name = "SENTENCE")]
     pub(super) sentence: Option<String>,
     /// The folder
@@ -276,7 +276,7 @@ pub(super) struct SweepArgs {
     pub(super) drift: Vec<Drift>,
     /// Run seeds 0 to N-1 of each setting
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000),
-          default_value = "4")]
+          default_value = "15")]
     pub(super) seeds: u64,
     /// How many faults a run has; every third is a crash
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000),

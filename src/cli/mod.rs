@@ -4,6 +4,7 @@
 mod arguments;
 mod check;
 mod compare;
+mod departure;
 mod flaws;
 mod keep;
 mod list;
