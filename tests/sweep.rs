@@ -260,11 +260,31 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
+fn of_two_sweeps_in_one_folder_the_second_is_refused() {
+    let dir = folder("two");
+    let small = "--ttl 1s --renew 1/3 --pause gc --seeds 1 --faults 3";
+    let (code, _, err) = swept(&dir, small);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let whole = files(&dir);
+    let first = fs::File::open(dir.join("runs.csv")).expect("a journal");
+    first.lock().expect("nobody else writes to it");
+    let (code, out, err) = swept(&dir, &format!("{small} --resume"));
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains("another sweep is writing to"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(files(&dir) == whole, "untouched");
+    drop(first);
+    assert_eq!(swept(&dir, &format!("{small} --resume")).0, 0);
+}
+
+#[test]
 fn bad_input_is_one_sentence() {
     let dir = folder("bad");
     for (options, says) in [
         ("--ttl 0s", "nothing does not do"),
         ("--ttl=", "is no duration"),
+        ("--renew=", "is no number"),
+        ("--preset=", "no preset is called ''"),
         ("--ttl x", "is no duration"),
         ("--ttl 1us", "the setting '0.001ms 1/4' cannot be run"),
         ("--ttl 2h", "every store refuses it"),

@@ -25,7 +25,7 @@ pub(super) struct Departure {
 }
 
 enum Way {
-    /// Its header, or this line of it, is worded as deposed words none.
+    /// Its header, or this line of it, is worded as this version words none.
     Worded(u64),
     /// It ends, and the run goes on.
     Ends,
@@ -109,12 +109,12 @@ impl Departure {
         let (was, is) = (side(before), side(now));
         let why = match self.way {
             Way::Worded(1) => format!(
-                "its header is not worded as deposed words one, so that it was edited by hand or \
-                 made by another tool, and event {index} was {was} and is {is} now"
+                "its header is not worded as this version words one, so that it was edited by hand, \
+                 or made by another tool or version, and event {index} was {was} and is {is} now"
             ),
             Way::Worded(line) => format!(
-                "line {line} is not worded as deposed words an event, so that it was edited by \
-                 hand or made by another tool, and event {index} was {was} and is {is} now"
+                "line {line} is not worded as this version words an event, so that it was edited \
+                 by hand, or made by another tool or version, and event {index} was {was} and is {is} now"
             ),
             Way::Ends => format!(
                 "it is cut short: it ends after {}, and the run goes on with {is}",

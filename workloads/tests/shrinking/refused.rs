@@ -95,14 +95,17 @@ fn why_a_history_does_not_reproduce_is_told_apart() {
     let told = format!("does not reproduce: event {event} was edited by hand: it was {{");
     says("an event", &with(&edited), &told);
     let spaced = lines[at].replace(",", ", ");
-    let told = format!("line {} is not worded as deposed words an event", at + 1);
+    let told = format!(
+        "line {} is not worded as this version words an event",
+        at + 1
+    );
     says("its words", &with(&spaced), &told);
     let header = first(",", ", ");
     let both = header.replacen(lines[at], &edited, 1);
     says(
         "header and event",
         &both,
-        "its header is not worded as deposed words one",
+        "its header is not worded as this version words one",
     );
     let short = lines[..40].join("\n") + "\n";
     let told = "it is cut short: it ends after 39 events, and the run goes on with {";
