@@ -8,7 +8,7 @@ use deposed::{
     system::{Deposed, System},
 };
 
-use super::{deposed, failing, refuses, scratch};
+use super::{deposed, failing, header_of, refuses, scratch};
 
 #[test]
 fn a_kept_history_has_moved_is_told_and_holds() {
