@@ -122,13 +122,13 @@ pub fn summary(panels: &[Panel<'_>]) -> String {
         let _ = writeln!(text, "{}", panel.environment);
         let _ = writeln!(
             text,
-            "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>20}",
+            "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>22}",
             "on the front", "available", "failover", "p95", "false failovers/h", "renewals/h"
         );
         for estimate in front(panel) {
             let _ = writeln!(
                 text,
-                "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>20}",
+                "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>22}",
                 named(estimate),
                 percent(estimate.availability),
                 seconds(estimate.failover_p50),
@@ -138,7 +138,7 @@ pub fn summary(panels: &[Panel<'_>]) -> String {
             );
         }
         if front(panel).iter().any(|estimate| !estimate.settled) {
-            text += "  ?: where in its interval it is may take it off the front\n";
+            text += "  ?: another may be better in both, which the intervals do not settle\n";
         }
         let others = || panel.estimates.iter().filter(|e| !e.on_front);
         if others().count() > 0 {
@@ -152,6 +152,7 @@ pub fn summary(panels: &[Panel<'_>]) -> String {
                 },
                 match unsettled {
                     0 => String::new(),
+                    all if all == others().count() => ", none of them surely".to_owned(),
                     unsettled => format!(", {unsettled} of them not surely"),
                 }
             );

@@ -7,7 +7,7 @@ use super::{deposed, failing, histories, refuses, scratch};
 #[test]
 fn what_cannot_be_shrunk_is_one_sentence() {
     let dir = scratch("refused");
-    let path = failing(&dir, "gc-pause", "accepts-anything", 2);
+    failing(&dir, "gc-pause", "accepts-anything", 2);
     let file = "DIR/gc-pause-accepts-anything-2.jsonl";
     refuses(&dir, "shrink DIR/none.jsonl", "cannot be opened");
     refuses(
