@@ -300,7 +300,7 @@ fn bad_input_is_one_sentence() {
         ("--drift 1%..0%", "upside down"),
         ("--drift 50%", "keep no lease"),
         ("--drift 49.8%", "cannot be run: the drift bound"),
-        ("--net 10s..20s --ttl 1s", "a faster --net, shorter pauses"),
+        ("--net 10s..20s --ttl 1s", "with --renew, or a faster --net"),
         ("--net 1ms..2h", "or a faster --net"),
         ("--ttl 1ms", "give a longer --ttl"),
         ("--seeds 0", "0 is not in 1..=10000"),
@@ -336,7 +336,7 @@ fn a_dry_run_lists_the_settings_and_runs_nothing() {
     assert_eq!(row("kubernetes")[1], "15s");
     assert_eq!(row("5s 1/2")[2], "5s");
     assert!(
-        out.contains("4 cells, 16 runs, "),
+        out.contains("4 cells, 60 runs, "),
         "two kinds of pauses: {out}"
     );
     assert!(
