@@ -360,7 +360,12 @@ impl Fault {
 
     /// How long it lasts, ns; `None` for one that has no length.
     pub fn length(&self) -> Option<Nanos> {
-        match *self {
+        self.clone().length_mut().copied()
+    }
+
+    /// Where that stands.
+    pub fn length_mut(&mut self) -> Option<&mut Nanos> {
+        match self {
             Fault::Partition { length, .. }
             | Fault::PartitionOneway { length, .. }
             | Fault::Isolate { length, .. }

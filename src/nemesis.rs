@@ -190,45 +190,24 @@ impl<'a> Draw<'a> {
         let drawn = self.length(choice.length);
         let frames = self.rng.random_range(1..=3);
         let mut fault = choice.fault.clone();
+        if let Some(length) = fault.length_mut() {
+            *length = drawn;
+        }
         match &mut fault {
-            Fault::Partition { length, .. }
-            | Fault::PartitionOneway { length, .. }
-            | Fault::Isolate { length, .. }
-            | Fault::Halves { length }
-            | Fault::Bridge { length }
-            | Fault::Hold { length, .. }
-            | Fault::Pause { length, .. }
-            | Fault::Suspend { length, .. }
-            | Fault::GcPause { length, .. }
-            | Fault::Crash { length, .. }
-            | Fault::PowerLoss { length, .. }
-            | Fault::FullDisk { length, .. }
-            | Fault::Restore { length, .. } => *length = drawn,
-            Fault::PowerCut {
-                operations, length, ..
-            } => {
-                // A commit is some ten operations, an opening some fifty.
-                *operations = self.rng.random_range(1..=60);
-                *length = drawn;
-            }
+            // A commit is some ten operations, an opening some fifty.
+            Fault::PowerCut { operations, .. } => *operations = self.rng.random_range(1..=60),
             Fault::IoError { count, .. } => *count = frames,
-            Fault::SlowSync { by, length, .. } => {
+            Fault::SlowSync { by, .. } => {
                 *by = self
                     .rng
                     .random_range(TICK..=(self.lease.ttl / 3).max(2 * TICK));
-                *length = drawn;
             }
-            Fault::Backup { .. } => {}
-            Fault::Latency {
-                min, max, length, ..
-            } => {
-                *length = drawn;
+            Fault::Latency { min, max, .. } => {
                 let longest = (self.lease.try_timeout * 3 / 2).max(2 * TICK);
                 *min = self.rng.random_range(TICK..=longest / 2);
                 *max = self.rng.random_range(*min..=longest);
             }
-            Fault::Starve { one_in, length, .. } => {
-                *length = drawn;
+            Fault::Starve { one_in, .. } => {
                 // From a slow process to one that renews once or twice a window.
                 let scarcest = u32::try_from(self.lease.ttl / 3 / TICK).unwrap_or(u32::MAX);
                 *one_in = self.rng.random_range(5..=scarcest.max(5));
@@ -237,10 +216,8 @@ impl<'a> Draw<'a> {
                 lose_ppb,
                 delay_ppb,
                 by,
-                length,
                 ..
             } => {
-                *length = drawn;
                 *lose_ppb = self.rng.random_range(50_000_000..=500_000_000);
                 *delay_ppb = self.rng.random_range(50_000_000..=500_000_000);
                 *by = self.lease.try_timeout * 2;
@@ -250,17 +227,16 @@ impl<'a> Draw<'a> {
                 *count = if *count == 0 { frames } else { *count };
                 *by = drawn;
             }
-            Fault::Rate {
-                rate_ppb, length, ..
-            } => {
+            Fault::Rate { rate_ppb, .. } => {
                 let half = self.lease.max_drift_ppb / 2;
                 *rate_ppb = self.rng.random_range(TRUE_RATE - half..=TRUE_RATE + half);
-                *length = drawn;
             }
             Fault::Step { by, .. } => {
                 let most = i64::try_from(self.lease.ttl * 4).unwrap_or(i64::MAX);
                 *by = self.rng.random_range(-most..=most);
             }
+            // Whom it strikes, when and for how long is all.
+            _ => {}
         }
         fault
     }

@@ -71,9 +71,8 @@ impl Header {
         let (clocks, offsets) = draw_clocks(workload, seed);
         let chaos = workload.chaos;
         let mut rng = stream(seed, "schedule", 0);
-        let mut schedule = workload.nemesis.draw(&mut rng, &workload.lease, chaos);
-        schedule.retain(|injection| limits::entry::strikes(injection, chaos));
-        Self {
+        let schedule = workload.nemesis.draw(&mut rng, &workload.lease, chaos);
+        let mut header = Self {
             deposed: FORMAT_VERSION,
             workload: workload.name.into(),
             system: system.into(),
@@ -88,7 +87,11 @@ impl Header {
             calm: workload.calm,
             schedule,
             flaw,
-        }
+        };
+        let drawn = std::mem::take(&mut header.schedule);
+        let strikes = drawn.into_iter().filter(|entry| header.strikes(entry));
+        header.schedule = strikes.collect();
+        header
     }
 
     /// The node's initial clock rate.

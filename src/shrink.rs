@@ -9,6 +9,7 @@
 mod change;
 mod knob;
 mod ladder;
+mod pass;
 mod tree;
 
 use std::{

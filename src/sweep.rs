@@ -10,6 +10,7 @@ pub mod measures;
 pub mod plan;
 pub mod setting;
 pub mod statistics;
+pub mod unit;
 
 pub use estimate::{Estimate, Panel};
 pub use journal::{Journal, Row, Standing};

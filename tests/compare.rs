@@ -1,44 +1,15 @@
 //! `deposed compare` as its user meets it.
 
+mod forger;
+
 use std::sync::Arc;
 
 use deposed::{
-    checkers::history::{Answer, Op, Write},
     cli::{self, Suite},
     prelude::*,
 };
+use forger::Forger;
 use serde_json::Value;
-
-/// Clients that write under tokens which nobody granted.
-struct Forger;
-
-impl System for Forger {
-    fn name(&self) -> &'static str {
-        "forger"
-    }
-
-    fn store(&self, _: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    fn storage(&self, _: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    fn client(&self, node: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(async move {
-            let write = Op::Write(Write {
-                lease: "leader".into(),
-                token: Some(7),
-                seq: Some(1),
-                key: "x".into(),
-                value: 40.into(),
-            });
-            node.invoke(write).await.ok(Answer::None);
-            std::future::pending().await
-        })
-    }
-}
 
 const FENCED: Arm = Arm {
     name: "highest-seen",

@@ -1,5 +1,7 @@
 //! `deposed sweep` as its user meets it.
 
+mod forger;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -8,41 +10,10 @@ use std::{
 };
 
 use deposed::{
-    checkers::history::{Answer, Op, Write},
     cli::{self, Suite},
     prelude::*,
 };
-
-/// Clients that write under tokens which nobody granted.
-struct Forger;
-
-impl System for Forger {
-    fn name(&self) -> &'static str {
-        "forger"
-    }
-
-    fn store(&self, _: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    fn storage(&self, _: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    fn client(&self, node: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(async move {
-            let write = Op::Write(Write {
-                lease: "leader".into(),
-                token: Some(7),
-                seq: Some(1),
-                key: "x".into(),
-                value: 40.into(),
-            });
-            node.invoke(write).await.ok(Answer::None);
-            std::future::pending().await
-        })
-    }
-}
+use forger::Forger;
 
 /// A folder that does not exist yet.
 fn folder(name: &str) -> PathBuf {
@@ -160,7 +131,7 @@ fn a_longer_ttl_deposes_fewer_paused_leaders_and_is_slower_to_replace_a_dead_one
             assert!(bound("_low") <= bound("") && bound("") <= bound("_high"));
         }
         // In one of sixteen cases even the median is above four crashes.
-        for column in ["failover_p50", "failover_p99"] {
+        for column in ["failover_p50", "failover_p95", "failover_p99"] {
             assert!(number(setting, &format!("{column}_low")) <= number(setting, column));
             assert_eq!(cells[setting][&format!("{column}_high")], "", "{column}");
         }
@@ -189,11 +160,27 @@ fn the_plots_are_svg_and_name_the_settings_on_the_front() {
     let rows = fs::read_to_string(dir.join("cells.csv")).expect("the cells");
     for setting in ["1s 1/3", "6s 1/3"] {
         let mine = rows.lines().filter(|row| row.contains(setting));
-        let on_front = mine.filter(|row| row.ends_with(",true")).count();
-        let marked = text.lines().filter(|line| line.trim() == setting).count();
-        assert_eq!(marked, on_front, "{setting}");
+        let places = mine.map(|row| row.rsplit(',').take(2).collect::<Vec<_>>());
+        let places: Vec<_> = places.collect();
+        for (settled, name) in [
+            ("true", setting.to_owned()),
+            ("false", format!("{setting} ?")),
+        ] {
+            let on_front = places
+                .iter()
+                .filter(|place| **place == [settled, "true"])
+                .count();
+            let marked = text.lines().filter(|line| line.trim() == name).count();
+            assert_eq!(marked, on_front, "{name}");
+            // And in the table, one line an environment.
+            let told = out.lines().filter(|line| {
+                let of_it = line.trim_start().strip_prefix(&*name);
+                of_it.is_some_and(|rest| rest.starts_with("  "))
+            });
+            assert_eq!(told.count(), on_front, "{name}: {out}");
+        }
     }
-    assert!(rows.lines().any(|row| row.ends_with(",true")), "{rows}");
+    assert!(rows.lines().any(|row| row.contains(",true,")), "{rows}");
 }
 
 #[test]
@@ -260,10 +247,34 @@ fn nothing_is_overwritten() {
     refused(&format!("{small} --resume"), "line 4 of");
     fs::write(dir.join("runs.csv"), format!("{journal}0,x\n")).expect("room");
     refused(&format!("{small} --resume"), "is no run");
+    let (code, _, err) = swept(&dir.join("cells.csv"), small);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("cells.csv' is no folder: name another"),
+        "{err}"
+    );
     let below = dir.join("runs.csv").join("sweep");
     let (code, _, err) = swept(&below, small);
     assert_eq!(code, 2);
     assert!(err.contains("cannot be made"), "{err}");
+}
+
+#[test]
+fn of_two_sweeps_in_one_folder_the_second_is_refused() {
+    let dir = folder("two");
+    let small = "--ttl 1s --renew 1/3 --pause gc --seeds 1 --faults 3";
+    let (code, _, err) = swept(&dir, small);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let whole = files(&dir);
+    let first = fs::File::open(dir.join("runs.csv")).expect("a journal");
+    first.lock().expect("nobody else writes to it");
+    let (code, out, err) = swept(&dir, &format!("{small} --resume"));
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains("another sweep is writing to"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(files(&dir) == whole, "untouched");
+    drop(first);
+    assert_eq!(swept(&dir, &format!("{small} --resume")).0, 0);
 }
 
 #[test]
@@ -272,6 +283,8 @@ fn bad_input_is_one_sentence() {
     for (options, says) in [
         ("--ttl 0s", "nothing does not do"),
         ("--ttl=", "is no duration"),
+        ("--renew=", "is no number"),
+        ("--preset=", "no preset is called ''"),
         ("--ttl x", "is no duration"),
         ("--ttl 1us", "the setting '0.001ms 1/4' cannot be run"),
         ("--ttl 2h", "every store refuses it"),
@@ -287,7 +300,7 @@ fn bad_input_is_one_sentence() {
         ("--drift 1%..0%", "upside down"),
         ("--drift 50%", "keep no lease"),
         ("--drift 49.8%", "cannot be run: the drift bound"),
-        ("--net 10s..20s --ttl 1s", "a faster --net, shorter pauses"),
+        ("--net 10s..20s --ttl 1s", "with --renew, or a faster --net"),
         ("--net 1ms..2h", "or a faster --net"),
         ("--ttl 1ms", "give a longer --ttl"),
         ("--seeds 0", "0 is not in 1..=10000"),
@@ -323,7 +336,7 @@ fn a_dry_run_lists_the_settings_and_runs_nothing() {
     assert_eq!(row("kubernetes")[1], "15s");
     assert_eq!(row("5s 1/2")[2], "5s");
     assert!(
-        out.contains("4 cells, 16 runs, "),
+        out.contains("4 cells, 60 runs, "),
         "two kinds of pauses: {out}"
     );
     assert!(

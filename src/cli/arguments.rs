@@ -6,7 +6,10 @@ use clap::{Args, Parser, Subcommand};
 use deposed_checkers::history::{Name, Nanos};
 
 use crate::{
-    sweep::setting::{self, Drift, Fraction, Pauses},
+    sweep::{
+        setting::{self, Drift, Pauses},
+        unit::{self, Fraction},
+    },
     timeline::selection::instant,
     workload::Network,
 };
@@ -156,7 +159,7 @@ pub(super) struct KeepArgs {
     /// Its name in the folder [default: its file's, without -shrunk]
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// What is to be seen in it [default: the workload, the seed, the flaw]
+    /// What is to be seen in it [default: what struck it, and what the checks say]
     #[arg(long, value_name = "SENTENCE")]
     pub(super) sentence: Option<String>,
     /// The folder
@@ -247,7 +250,7 @@ pub(super) struct CompareArgs {
 #[derive(Args)]
 pub(super) struct SweepArgs {
     /// The ttls [default: 1s,2s,5s,10s,15s, or none where presets are named]
-    #[arg(long, value_name = "TTLS", value_parser = setting::length, value_delimiter = ',')]
+    #[arg(long, value_name = "TTLS", value_parser = unit::length, value_delimiter = ',')]
     pub(super) ttl: Vec<Nanos>,
     /// After which parts of the window a renewal is due
     #[arg(long, value_name = "PARTS", value_parser = Fraction::parse, value_delimiter = ',',
@@ -261,10 +264,10 @@ pub(super) struct SweepArgs {
     #[arg(long, value_name = "MEDIAN,SIGMA[,PER-HOUR]", value_parser = Pauses::parse)]
     pub(super) pause: Vec<Pauses>,
     /// How many leaders crash in a day
-    #[arg(long, value_name = "N", value_parser = setting::number, default_value = "1")]
+    #[arg(long, value_name = "N", value_parser = unit::number, default_value = "1")]
     pub(super) crashes_per_day: f64,
     /// How long a new leader needs until it serves: its state, its callers
-    #[arg(long, value_name = "TIME", value_parser = setting::length_or_none, default_value = "5s")]
+    #[arg(long, value_name = "TIME", value_parser = unit::length_or_none, default_value = "5s")]
     pub(super) takeover: Nanos,
     /// The network's latency, one way
     #[arg(long, value_name = "RANGES", value_parser = setting::network, value_delimiter = ',',
@@ -276,14 +279,14 @@ pub(super) struct SweepArgs {
     pub(super) drift: Vec<Drift>,
     /// Run seeds 0 to N-1 of each setting
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000),
-          default_value = "4")]
+          default_value = "15")]
     pub(super) seeds: u64,
     /// How many faults a run has; every third is a crash
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000),
           default_value = "15")]
     pub(super) faults: u32,
     /// Recommend the cheapest setting that is so available with 95 % confidence, as 99.95%
-    #[arg(long, value_name = "PART", value_parser = setting::part)]
+    #[arg(long, value_name = "PART", value_parser = unit::part)]
     pub(super) availability: Option<f64>,
     /// How many runs go on at a time [default: one a core]
     #[arg(long, value_name = "N", value_parser = at_least_one)]

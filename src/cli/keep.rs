@@ -9,9 +9,8 @@ use super::{
     shrink::bare_name,
 };
 use crate::{
-    kept::{self, Folder, Story},
-    report::{Halt, campaign::title, text::printable},
-    run::Outcome,
+    kept::{self, Folder, Story, story},
+    report::{Halt, text::printable},
 };
 
 pub(super) fn keep(
@@ -47,7 +46,7 @@ pub(super) fn keep(
     let recorded = recorded::again(suite, &args.history)?;
     let outcome = &recorded.outcome;
     without_defect(&recorded)?;
-    let told = told.map_or_else(|| kept::sentence(&printable(&what_it_is(outcome))), Ok);
+    let told = told.map_or_else(|| kept::sentence(&printable(&story::of(outcome))), Ok);
     let story = Story {
         name,
         told: told.map_err(Halt::BadInput)?,
@@ -85,16 +84,6 @@ fn without_defect(recorded: &Recorded<'_>) -> Result<(), Halt> {
             recorded.file
         ))),
     }
-}
-
-/// What is known of a run that nobody has told yet.
-fn what_it_is(outcome: &Outcome) -> String {
-    let header = &outcome.header;
-    let story = header.flaw.map_or("", |flaw| flaw.story());
-    format!("{}. {story}", title(header))
-        .replace("  ", " ")
-        .trim_end()
-        .to_owned()
 }
 
 /// The history has moved: it is safely where it is kept.

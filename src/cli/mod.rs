@@ -5,6 +5,7 @@ mod arguments;
 mod check;
 mod compare;
 mod completions;
+mod departure;
 mod flaws;
 mod keep;
 mod list;

@@ -10,12 +10,13 @@ use std::{
 };
 
 use deposed_checkers::{
+    history::{self, Event},
     reader::{Problem, ReadError, Reader},
     writer::event_line,
 };
 use flate2::bufread::MultiGzDecoder;
 
-use super::Suite;
+use super::{Suite, departure::Departure};
 use crate::{
     campaign,
     report::Halt,
@@ -36,9 +37,9 @@ pub(super) fn again<'s>(suite: &'s Suite, path: &Path) -> Result<Recorded<'s>, H
     let recording = Recording::open(path)?;
     let recorded = run(suite, &recording)?;
     if !recording.is_a_lone_header()
-        && let Some(difference) = recording.difference(&recorded.outcome)?
+        && let Some(departure) = Departure::of(recording, &recorded.outcome)?
     {
-        return Err(Halt::BadInput(differs(&recorded.file, difference)));
+        return Err(Halt::BadInput(departure.sentence(&recorded.file)));
     }
     Ok(recorded)
 }
@@ -56,19 +57,6 @@ fn run<'s>(suite: &'s Suite, recording: &Recording) -> Result<Recorded<'s>, Halt
         system,
         outcome: campaign::outcome(header, system),
     })
-}
-
-/// A run depends on nothing but its header: where it comes out otherwise, something else
-/// runs it.
-fn differs(file: &str, difference: Difference) -> String {
-    let side = |line: Option<String>| line.unwrap_or_else(|| "the end".to_owned());
-    format!(
-        "{file}: does not reproduce: event {} was {} and is {} now, so that it was recorded by \
-         another version of the system or the format; run its workload and seed anew",
-        difference.index,
-        side(difference.before),
-        side(difference.now),
-    )
 }
 
 /// The system that a header names.
@@ -101,10 +89,12 @@ pub(super) struct Difference {
 pub(super) struct Recording {
     pub(super) file: String,
     pub(super) header: Header,
+    /// The header as the checks read it.
+    pub(super) judged: history::Header,
     /// The header's line.
     pub(super) line: Vec<u8>,
-    /// The first event's line, if there is one.
-    first: Option<Vec<u8>>,
+    /// The first event, if there is one.
+    first: Option<(Event, Vec<u8>)>,
     events: Reader<AsItPasses>,
     passed: Rc<RefCell<Vec<u8>>>,
 }
@@ -123,7 +113,7 @@ impl Recording {
                 problem,
             })
         })?;
-        let (_, events) = Reader::new(input, file).map_err(|error| {
+        let (judged, events) = Reader::new(input, file).map_err(|error| {
             let read = match error.problem {
                 // Who means to run it is told what would fit.
                 Problem::Header(_) => runnable(&taken(&passed), file).err(),
@@ -136,19 +126,23 @@ impl Recording {
         let mut recorded = Self {
             file: file.to_owned(),
             header,
+            judged,
             line,
             first: None,
             events,
             passed,
         };
-        recorded.first = recorded.next_line()?;
+        recorded.first = recorded.next_event()?;
         Ok(recorded)
     }
 
-    /// The next event's line, without its end.
-    fn next_line(&mut self) -> Result<Option<Vec<u8>>, Halt> {
+    /// The next event, and its line without its end.
+    pub(super) fn next_event(&mut self) -> Result<Option<(Event, Vec<u8>)>, Halt> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         let event = self.events.next().transpose().map_err(bad)?;
-        Ok(event.map(|_| taken(&self.passed)))
+        Ok(event.map(|event| (event, taken(&self.passed))))
     }
 
     /// Whether there is a header and no event: nothing to compare with.
@@ -158,8 +152,8 @@ impl Recording {
 
     /// The first event in which a run of the header differs from the history.
     pub(super) fn difference(mut self, run: &Outcome) -> Result<Option<Difference>, Halt> {
-        let mut before = self.first.take();
         for index in 0.. {
+            let before = self.next_event()?.map(|(_, line)| line);
             let now = run.history.get(index).map(event_line);
             if before.as_deref() != now.as_deref().map(str::as_bytes) {
                 let before = before.map(|line| String::from_utf8_lossy(&line).into_owned());
@@ -168,7 +162,6 @@ impl Recording {
             if before.is_none() {
                 break;
             }
-            before = self.next_line()?;
         }
         Ok(None)
     }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     campaign,
+    fault::{Fault, Injection, Trigger},
     report::{
         Halt,
         campaign::{failure, next, title},
@@ -86,6 +87,12 @@ fn judge_alone(
              flaw of"
         ));
     }
+    if let Some(entry) = restores_nothing(header) {
+        console.complain(&format!(
+            "{file}: entry {entry} of the header's schedule (restore) has no copy to restore and \
+             will strike nothing: put a backup of its target before it"
+        ));
+    }
     let shelf = Shelf::open(&args.out).map_err(Halt::BadInput)?;
     let outcome = campaign::outcome(header, system);
     let verdicts = &outcome.verdicts;
@@ -119,6 +126,23 @@ fn judge_alone(
     console.out.write_all(text.as_bytes())?;
     kept.map_err(Halt::BadInput)?;
     Ok(exit)
+}
+
+/// The first restore that no backup can come before. It is no bad input: a schedule that is
+/// drawn may begin with one.
+fn restores_nothing(header: &Header) -> Option<usize> {
+    let earliest = |entry: &Injection| entry.when.earliest();
+    let backups = header
+        .schedule
+        .iter()
+        .filter(|entry| matches!(entry.fault, Fault::Backup { .. }));
+    let first = backups.map(earliest).min();
+    header.schedule.iter().position(|entry| {
+        // A restore that waits for an event may come later than its earliest.
+        let at = matches!(entry.when, Trigger::At(_)).then(|| earliest(entry));
+        matches!(entry.fault, Fault::Restore { .. })
+            && first.is_none_or(|first| at.is_some_and(|at| at < first))
+    })
 }
 
 /// What a comparison found.

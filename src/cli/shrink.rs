@@ -66,7 +66,17 @@ pub(super) fn shrink(
         return Ok(exit);
     }
     let smaller = campaign::outcome(&shrunk.header, recorded.system);
-    let file = place.write(&smaller).map_err(Halt::BadInput)?;
+    let written = place.write(&smaller);
+    if written.is_err() {
+        // A search may have taken long, and its header is all that it found.
+        let line = serde_json::to_string(&smaller.header).unwrap_or_default();
+        writeln!(console.out, "{line}")?;
+    }
+    let file = written.map_err(|why| {
+        Halt::BadInput(format!(
+            "{why}; what was found is on standard output, a header for `deposed replay`"
+        ))
+    })?;
     let text = shrinking::text(header, &shrunk, &smaller, Some(&file));
     console.out.write_all(text.as_bytes())?;
     Ok(exit)

@@ -24,9 +24,8 @@ use crate::{
     },
     run::{Header, Outcome},
     sweep::{
-        Cell, Environment, Journal, Measures, Panel, Plan, Row, Setting, Standing,
-        plan::length,
-        setting::{Length, Pauses},
+        Cell, Environment, Journal, Measures, Panel, Plan, Row, Setting, Standing, plan::length,
+        setting::Pauses, unit::Length,
     },
     system::System,
     workload::SECOND,

@@ -23,6 +23,7 @@ use crate::{
     lease::{LeaseClient, LeaseConfig},
 };
 
+mod belief;
 mod line;
 mod old_term;
 mod task;

@@ -5,7 +5,7 @@ pub mod plots;
 use std::fmt::Write;
 
 use super::text::counted;
-use crate::sweep::{Estimate, Panel, setting::Length, statistics::Interval};
+use crate::sweep::{Estimate, Panel, statistics::Interval, unit::Length};
 
 /// A row a cell, with the bounds of each number's 95 % interval beside it; one that is
 /// not known is left empty.
@@ -21,7 +21,7 @@ pub fn cells_csv(panels: &[Panel<'_>]) -> Result<String, String> {
             format!("{measure}_high"),
         ]);
     }
-    names.push("on_front".to_owned());
+    names.extend(["on_front".to_owned(), "front_settled".to_owned()]);
     let mut writer = csv::Writer::from_writer(Vec::new());
     let failed = |error: csv::Error| error.to_string();
     writer.write_record(&names).map_err(failed)?;
@@ -56,12 +56,14 @@ const FIXED: [&str; 17] = [
 ];
 
 /// What was measured of it. Durations are in seconds; empty where there was nothing.
-const MEASURES: [&str; 7] = [
+const MEASURES: [&str; 9] = [
     "false_failovers_per_hour",
     "availability",
     "failover_p50",
+    "failover_p95",
     "failover_p99",
     "leaderless_p50",
+    "leaderless_p95",
     "leaderless_p99",
     "renewals_per_hour",
 ];
@@ -95,8 +97,10 @@ fn record(estimate: &Estimate<'_>) -> Vec<String> {
         Some(estimate.false_failovers),
         Some(estimate.availability),
         estimate.failover_p50,
+        estimate.failover_p95,
         estimate.failover_p99,
         estimate.leaderless_p50,
+        estimate.leaderless_p95,
         estimate.leaderless_p99,
         Some(estimate.renewals),
     ];
@@ -107,7 +111,7 @@ fn record(estimate: &Estimate<'_>) -> Vec<String> {
         };
         record.extend([number(|i| i.value), number(|i| i.low), number(|i| i.high)]);
     }
-    record.push(estimate.on_front.to_string());
+    record.extend([estimate.on_front, estimate.settled].map(|place| place.to_string()));
     record
 }
 
@@ -118,29 +122,38 @@ pub fn summary(panels: &[Panel<'_>]) -> String {
         let _ = writeln!(text, "{}", panel.environment);
         let _ = writeln!(
             text,
-            "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>10}",
-            "on the front", "available", "failover", "p99", "false failovers/h", "renewals/h"
+            "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>22}",
+            "on the front", "available", "failover", "p95", "false failovers/h", "renewals/h"
         );
         for estimate in front(panel) {
             let _ = writeln!(
                 text,
-                "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>10.0}",
-                estimate.setting().name,
+                "  {:<12} {:>27} {:>9} {:>20} {:>20} {:>22}",
+                named(estimate),
                 percent(estimate.availability),
                 seconds(estimate.failover_p50),
-                bounded(estimate.failover_p99),
+                bounded(estimate.failover_p95),
                 few(estimate.false_failovers),
-                estimate.renewals.value,
+                many(estimate.renewals),
             );
         }
-        let others = panel.estimates.iter().filter(|e| !e.on_front).count();
-        if others > 0 {
+        if front(panel).iter().any(|estimate| !estimate.settled) {
+            text += "  ?: another may be better in both, which the intervals do not settle\n";
+        }
+        let others = || panel.estimates.iter().filter(|e| !e.on_front);
+        if others().count() > 0 {
+            let unsettled = others().filter(|estimate| !estimate.settled).count();
             let _ = writeln!(
                 text,
-                "  {} less available or slower to fail over: cells.csv",
-                match others {
+                "  {} less available or slower to fail over{}: cells.csv",
+                match others().count() {
                     1 => "1 setting is".to_owned(),
                     others => format!("{} are", counted(others as u64, "setting")),
+                },
+                match unsettled {
+                    0 => String::new(),
+                    all if all == others().count() => ", none of them surely".to_owned(),
+                    unsettled => format!(", {unsettled} of them not surely"),
                 }
             );
         }
@@ -153,9 +166,18 @@ pub fn summary(panels: &[Panel<'_>]) -> String {
 /// Those on the front, by failover time.
 fn front<'a, 'p>(panel: &'a Panel<'p>) -> Vec<&'a Estimate<'p>> {
     let mut front: Vec<_> = panel.estimates.iter().filter(|e| e.on_front).collect();
-    let failover = |e: &Estimate<'_>| e.failover_p99.map_or(0.0, |p99| p99.value);
+    let failover = |e: &Estimate<'_>| e.failover_p95.map_or(0.0, |p95| p95.value);
     front.sort_by(|a, b| failover(a).total_cmp(&failover(b)));
     front
+}
+
+/// A setting on the front, with a mark where the intervals do not settle that.
+fn named(estimate: &Estimate<'_>) -> String {
+    let name = &estimate.setting().name;
+    match estimate.settled {
+        true => name.clone(),
+        false => format!("{name} ?"),
+    }
 }
 
 /// Which setting to take for an availability, in one sentence.
@@ -163,15 +185,17 @@ pub fn recommendation(panel: &Panel<'_>, availability: f64) -> String {
     let wanted = format!("{} %", shortest(availability * 100.0));
     let environment = panel.environment;
     match panel.recommended(availability) {
-        Ok((estimate, 1)) => format!(
+        Ok((estimate, reaching)) if reaching.len() == 1 => format!(
             "{}; the only setting that reaches {wanted} with 95 % confidence under \
              {environment}.",
             praise(estimate)
         ),
         Ok((estimate, reaching)) => format!(
-            "{}; the cheapest in renewals of the {reaching} settings that reach {wanted} with \
-             95 % confidence under {environment}.",
-            praise(estimate)
+            "{}; the cheapest in renewals of the {} settings that reach {wanted} with 95 % \
+             confidence{} under {environment}.",
+            praise(estimate),
+            reaching.len(),
+            as_cheap(estimate, &reaching)
         ),
         Err(best) => format!(
             "No setting reaches {wanted} with 95 % confidence under {environment}; the most \
@@ -181,16 +205,29 @@ pub fn recommendation(panel: &Panel<'_>, availability: f64) -> String {
     }
 }
 
+/// Those of the others that the intervals do not tell from the cheapest.
+fn as_cheap(cheapest: &Estimate<'_>, reaching: &[&Estimate<'_>]) -> String {
+    let others = reaching.iter().filter(|other| {
+        other.cell.place != cheapest.cell.place && other.renewals.low <= cheapest.renewals.high
+    });
+    let names: Vec<&str> = others.map(|other| other.setting().name.as_str()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" (no dearer, perhaps: {})", names.join(", ")),
+    }
+}
+
 fn praise(estimate: &Estimate<'_>) -> String {
     let lease = estimate.cell.lease();
     format!(
-        "ttl {} renewed every {:.1}s: available {}, failover {} p99, {} false failovers an \
-         hour",
+        "ttl {} renewed every {:.1}s: available {}, failover {} p95, {} false failovers and {} \
+         renewals an hour",
         Length(lease.ttl),
         lease.renew_after() as f64 / 1e9,
         percent(estimate.availability),
-        bounded(estimate.failover_p99),
-        shortest(estimate.false_failovers.value),
+        bounded(estimate.failover_p95),
+        few(estimate.false_failovers),
+        many(estimate.renewals),
     )
 }
 
@@ -221,6 +258,16 @@ fn bounded(time: Option<Interval>) -> String {
 fn few(rate: Interval) -> String {
     let Interval { value, low, high } = rate;
     format!("{value:.2} ({low:.2}-{high:.2})")
+}
+
+/// `2050 (1990 to 2110)`, and `2050 (0 to -)` where nothing bounds it.
+fn many(rate: Interval) -> String {
+    let Interval { value, low, high } = rate;
+    let high = match high.is_finite() {
+        true => format!("{high:.0}"),
+        false => "-".to_owned(),
+    };
+    format!("{value:.0} ({low:.0} to {high})")
 }
 
 /// A number with two or three digits that matter and no zeros behind.

@@ -4,7 +4,7 @@
 pub(super) mod entry;
 mod load;
 
-use deposed_checkers::history::{Name, Nanos, RatePpb};
+use deposed_checkers::history::{Name, Nanos, RatePpb, TRUE_RATE};
 
 use super::Header;
 use crate::{
@@ -28,6 +28,13 @@ pub const MOST_CLIENTS: u8 = 26;
 pub const REPLICAS: [u8; 3] = [3, 5, 7];
 /// The slowest and the fastest clock, in parts per billion.
 pub const CLOCK_RATES: (RatePpb, RatePpb) = (1_000_000, 1_000_000_000_000);
+/// One-way latencies until a connection is made.
+const HANDSHAKE: u64 = 2;
+/// One-way latencies from a leader's election to its first acknowledged write: a
+/// connection (3), a fence, a read and a write (2 each).
+const UNTIL_WRITTEN: u64 = 9;
+/// The same on replicas, where a fence has two steps and a replica may have to be repaired.
+const UNTIL_WRITTEN_ON_REPLICAS: u64 = 13;
 /// The farthest that a clock may be ahead at the start: a hundred years.
 pub const MOST_OFFSET: Nanos = 100 * 366 * 24 * 3600 * SECOND;
 
@@ -60,6 +67,30 @@ pub enum HeaderError {
          millisecond) or more, and 'max_latency' not below it, and an hour at most"
     )]
     Latency(Nanos, Nanos),
+    /// A try that is over sooner comes to nothing: no leader would ever be elected, which
+    /// the `failover` check asks for.
+    #[error(
+        "the header's 'try_timeout' is {try_timeout} ns, and a connection may take {needed} ns to \
+         be made, by the fastest client's clock: take more than that, or a lower 'max_latency'"
+    )]
+    TryTooShort {
+        /// What was asked for.
+        try_timeout: Nanos,
+        /// What two latencies are on the clock that counts them fastest.
+        needed: Nanos,
+    },
+    /// A leader that resigns sooner writes nothing, which the `failover` check asks for.
+    #[error(
+        "the header's 'resign_every' is {resign_every} ns, and from its election to its first \
+         acknowledged write a leader may take {needed} ns, by the fastest client's clock: take \
+         that or more, or null"
+    )]
+    ResignsTooSoon {
+        /// What was asked for.
+        resign_every: Nanos,
+        /// What the latencies until then are on the clock that counts them fastest.
+        needed: Nanos,
+    },
     /// See [`CLOCK_RATES`].
     #[error(
         "the header's 'clocks': that of '{node}' runs at {rate} parts per billion; {} to {} can be run",
@@ -160,6 +191,7 @@ impl Header {
         if let Some((node, _)) = self.offsets.iter().find(|(_, ahead)| **ahead > MOST_OFFSET) {
             return Err(HeaderError::Offset(node.clone()));
         }
+        self.can_lead()?;
         for (entry, injection) in self.schedule.iter().enumerate() {
             self.can_inject(injection).map_err(|reason| {
                 let fault = injection.fault.name();
@@ -174,6 +206,43 @@ impl Header {
             return Err(HeaderError::NoFlaws);
         }
         self.can_bear()
+    }
+
+    /// Whether a client can come to lead and to write once all is well, as the `failover`
+    /// check asks: with one that cannot, it would convict a system that has no fault.
+    fn can_lead(&self) -> Result<(), HeaderError> {
+        let latencies = |count: u64| self.on_the_fastest_client(self.network.max_latency * count);
+        // The client's hello and the server's; what is sent after that is heard also late.
+        let needed = latencies(HANDSHAKE);
+        let try_timeout = self.lease.try_timeout;
+        if try_timeout <= needed {
+            return Err(HeaderError::TryTooShort {
+                try_timeout,
+                needed,
+            });
+        }
+        let until_written = match self.cluster.storage {
+            StorageKind::Quorum { .. } => UNTIL_WRITTEN_ON_REPLICAS,
+            _ => UNTIL_WRITTEN,
+        };
+        let needed = latencies(until_written);
+        match self.traffic.resign_every {
+            Some(resign_every) if resign_every < needed => Err(HeaderError::ResignsTooSoon {
+                resign_every,
+                needed,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a length of true time is on the client's clock that runs fastest, when nothing
+    /// is wrong.
+    fn on_the_fastest_client(&self, length: Nanos) -> Nanos {
+        let clients = self.cluster.client_names();
+        let rates = clients.iter().map(|client| self.rate_of(client));
+        let fastest = rates.fold(0, RatePpb::max);
+        let counted = u128::from(length) * u128::from(fastest) / u128::from(TRUE_RATE);
+        u64::try_from(counted).unwrap_or(Nanos::MAX)
     }
 
     /// Whether these are nodes of the cluster: what is said of others would go unnoticed.

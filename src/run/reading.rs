@@ -50,7 +50,10 @@ impl Header {
             }
         }
         if let Some(missing) = missing {
-            return Err(not_replayed(format!("its header has no '{missing}'")));
+            return Err(not_replayed(format!(
+                "its header has no '{missing}', as one that another tool made or somebody edited; \
+                 `deposed check` judges it"
+            )));
         }
         schedule(&value["schedule"])?;
         part::<LeaseConfig>("lease", fields)?;

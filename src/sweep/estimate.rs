@@ -8,12 +8,13 @@
 //! replacement: the bootstrap, under a fixed seed; what nothing provoked comes at random
 //! times, and is drawn as such. That cannot draw what was never seen, and a false failover
 //! costs more than most that was, so availability is lowered by those that there may be.
+//! Renewals go on evenly, and runs are few: theirs is Student's, of runs.
 
 use super::{
     measures::{Measures, Spells},
     plan::{Cell, Plan},
     setting::{Environment, Setting},
-    statistics::{Interval, mean, proportion, quantile, resampled, thinned},
+    statistics::{Interval, mean, proportion, quantile, ratio, resampled, thinned},
 };
 use crate::rng::stream;
 
@@ -36,17 +37,24 @@ pub struct Estimate<'p> {
     /// From a crash until the next leader serves, the median; nothing where no leader was
     /// there to crash.
     pub failover_p50: Option<Interval>,
+    /// The same, the 95th percentile.
+    pub failover_p95: Option<Interval>,
     /// The same, the 99th percentile.
     pub failover_p99: Option<Interval>,
     /// How long nobody leads when nobody does, the median; nothing where somebody always
     /// led.
     pub leaderless_p50: Option<Interval>,
+    /// The same, the 95th percentile.
+    pub leaderless_p95: Option<Interval>,
     /// The same, the 99th percentile.
     pub leaderless_p99: Option<Interval>,
     /// Renewals sent in an hour of leadership.
     pub renewals: Interval,
-    /// Whether no other setting in the environment is more available and fails over sooner.
+    /// Whether no other setting in the environment is more available and fails over sooner
+    /// (the 95th percentile), as measured.
     pub on_front: bool,
+    /// Whether that holds wherever in their intervals the numbers are.
+    pub settled: bool,
 }
 
 /// An environment, with the estimate of each setting.
@@ -78,8 +86,8 @@ impl<'p> Panel<'p> {
     }
 
     /// The cheapest in renewals of the settings that are so available with the whole of
-    /// their interval, and how many those are; or else the most available.
-    pub fn recommended(&self, availability: f64) -> Result<(&Estimate<'p>, usize), &Estimate<'p>> {
+    /// their interval, and all of those; or else the most available.
+    pub fn recommended(&self, availability: f64) -> Result<Recommended<'_, 'p>, &Estimate<'p>> {
         let reach = |estimate: &&Estimate<'_>| estimate.availability.low >= availability;
         let reaching = || self.estimates.iter().filter(reach);
         let cheapest = reaching().min_by(|a, b| {
@@ -87,7 +95,7 @@ impl<'p> Panel<'p> {
             a.value.total_cmp(&b.value)
         });
         match cheapest {
-            Some(cheapest) => Ok((cheapest, reaching().count())),
+            Some(cheapest) => Ok((cheapest, reaching().collect())),
             None => {
                 let best = |a: &&Estimate<'_>, b: &&Estimate<'_>| {
                     b.availability.value.total_cmp(&a.availability.value)
@@ -103,15 +111,43 @@ impl<'p> Panel<'p> {
     }
 }
 
-/// Marks those that none other is better than in both.
+/// One of several, and all of them.
+type Recommended<'a, 'p> = (&'a Estimate<'p>, Vec<&'a Estimate<'p>>);
+
+/// Marks those that none other is better than in both; and of all whether their intervals
+/// settle it.
 fn mark_front(estimates: &mut [Estimate<'_>]) {
-    let point = |e: &Estimate<'_>| Some((e.availability.value, e.failover_p99?.value));
-    let points: Vec<Option<(f64, f64)>> = estimates.iter().map(point).collect();
-    let better = |a: &(f64, f64), b: &(f64, f64)| a.0 >= b.0 && a.1 <= b.1 && a != b;
-    for (estimate, point) in estimates.iter_mut().zip(&points) {
-        let mut others = points.iter().flatten();
-        let beaten = |point: &(f64, f64)| others.any(|other| better(other, point));
-        estimate.on_front = !point.as_ref().is_none_or(beaten);
+    let point = |e: &Estimate<'_>| Some((e.availability, e.failover_p95?));
+    let points: Vec<Option<(Interval, Interval)>> = estimates.iter().map(point).collect();
+    let places = |place: usize| {
+        let Some((available, failover)) = points[place] else {
+            return (false, false);
+        };
+        let others = points
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != place);
+        let mut beaten = [false; 3];
+        for (other_available, other_failover) in others.filter_map(|(_, other)| *other) {
+            let better = |a: f64, b: f64, c: f64, d: f64| a >= b && c <= d && (a, c) != (b, d);
+            // At the best that it may be, as measured, at the worst.
+            beaten[0] |=
+                other_available.high >= available.low && other_failover.low <= failover.high;
+            beaten[1] |= better(
+                other_available.value,
+                available.value,
+                other_failover.value,
+                failover.value,
+            );
+            beaten[2] |=
+                other_available.low >= available.high && other_failover.high <= failover.low;
+        }
+        let [perhaps, measured, surely] = beaten;
+        (!measured, if measured { surely } else { !perhaps })
+    };
+    let places: Vec<(bool, bool)> = (0..estimates.len()).map(places).collect();
+    for (estimate, (on_front, settled)) in estimates.iter_mut().zip(places) {
+        (estimate.on_front, estimate.settled) = (on_front, settled);
     }
 }
 
@@ -219,11 +255,14 @@ impl<'p> Estimate<'p> {
             false_failovers: deposed.times(weights.pause).plus(unprovoked),
             availability,
             failover_p50: failover(0.5),
+            failover_p95: failover(0.95),
             failover_p99: failover(0.99),
             leaderless_p50: without(0.5),
+            leaderless_p95: without(0.95),
             leaderless_p99: without(0.99),
-            renewals: renewals(runs, &mut rng),
+            renewals: renewals(runs),
             on_front: false,
+            settled: false,
         }
     }
 
@@ -246,24 +285,10 @@ fn of_a_false_failover(sum: &Measures, most: u64) -> f64 {
     }
 }
 
-/// In an hour of leadership: whole runs are drawn anew.
-fn renewals(runs: &[Measures], rng: &mut rand_chacha::ChaCha8Rng) -> Interval {
-    use rand::RngExt;
-    let rate = |sent: u64, led: u64| match led {
-        0 => 0.0,
-        led => sent as f64 / seconds(led) * SECONDS_AN_HOUR,
-    };
-    let total = |picked: &mut dyn Iterator<Item = &Measures>| {
-        let add = |(sent, led), run: &Measures| (sent + run.renewals, led + run.led);
-        let (sent, led) = picked.fold((0, 0), add);
-        rate(sent, led)
-    };
-    let value = total(&mut runs.iter());
-    let samples = (0..if runs.is_empty() { 0 } else { SAMPLES }).map(|_| {
-        let mut drawn = (0..runs.len()).map(|_| &runs[rng.random_range(0..runs.len())]);
-        total(&mut drawn)
-    });
-    Interval::of_samples(value, samples.collect())
+/// In an hour of leadership.
+fn renewals(runs: &[Measures]) -> Interval {
+    let each = |run: &Measures| (run.renewals as f64, seconds(run.led) / SECONDS_AN_HOUR);
+    ratio(&runs.iter().map(each).collect::<Vec<_>>())
 }
 
 fn seconds(nanos: u64) -> f64 {
@@ -274,7 +299,10 @@ fn seconds(nanos: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        sweep::setting::{Drift, Fraction, Pauses, network},
+        sweep::{
+            setting::{Drift, Pauses, network},
+            unit::Fraction,
+        },
         workload::SECOND,
     };
 
@@ -334,5 +362,59 @@ mod tests {
         let lost = (all.low - ten.low) * 3600.0;
         let expected = (0.4120 - 0.25) * 6.0 * 8.0;
         assert!((lost - expected).abs() < 0.01, "{lost}, not {expected}");
+    }
+
+    /// Of ttls 1 s, 2 s and so on: availability and failover, each with its bounds.
+    fn placed(points: &[[(f64, f64, f64); 2]]) -> Vec<(bool, bool)> {
+        let half = Fraction::parse("1/2").expect("a part");
+        let plan = Plan {
+            version: "test",
+            system: "deposed".to_owned(),
+            settings: (1..=points.len() as u64)
+                .map(|ttl| Setting::new(ttl * SECOND, &half))
+                .collect(),
+            environments: vec![Environment {
+                pauses: Pauses::parse("200ms,1.2,6").expect("pauses"),
+                net: network("1ms..20ms").expect("a network"),
+                drift: Drift::parse("0%").expect("a drift"),
+            }],
+            crashes_per_day: 0.0,
+            takeover: 0,
+            seeds: 1,
+            faults: 3,
+        };
+        let interval = |(low, value, high)| Interval { value, low, high };
+        let cells = plan.cells().zip(points);
+        let estimates = cells.map(|(cell, [available, failover])| {
+            let mut estimate = Estimate::of(&plan, cell, &[]);
+            estimate.availability = interval(*available);
+            estimate.failover_p95 = Some(interval(*failover));
+            estimate
+        });
+        let mut estimates: Vec<Estimate<'_>> = estimates.collect();
+        mark_front(&mut estimates);
+        estimates
+            .iter()
+            .map(|estimate| (estimate.on_front, estimate.settled))
+            .collect()
+    }
+
+    #[test]
+    fn a_place_on_the_front_is_settled_where_no_interval_could_change_it() {
+        let quick = [(0.97, 0.98, 0.985), (1.0, 2.0, 3.0)];
+        let slow = [(0.99, 0.995, 0.999), (8.0, 9.0, 10.0)];
+        let worse = [(0.90, 0.91, 0.92), (11.0, 12.0, 13.0)];
+        let settled = [(true, true), (true, true), (false, true)];
+        assert_eq!(placed(&[quick, slow, worse]), settled);
+        // As available as the quick one, perhaps: then it is beaten.
+        let wide = [(0.96, 0.995, 0.999), (8.0, 9.0, 10.0)];
+        assert_eq!(placed(&[quick, wide]), [(true, true), (true, false)]);
+        // Beaten as measured, and perhaps not.
+        let close = [(0.96, 0.975, 0.99), (3.5, 4.0, 5.0)];
+        assert_eq!(placed(&[quick, close]), [(true, true), (false, false)]);
+        // A bound that is not known settles nothing.
+        let unknown = [(0.97, 0.98, 0.985), (1.0, 2.0, f64::INFINITY)];
+        assert_eq!(placed(&[unknown, slow, worse])[0], (true, false));
+        assert_eq!(placed(&[unknown, worse])[1], (false, false));
     }
 }

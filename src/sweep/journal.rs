@@ -161,6 +161,12 @@ impl Journal {
         }
         match fs::create_dir(folder) {
             Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !folder.is_dir() => {
+                return Err(format!(
+                    "'{}' is no folder: name another with --out",
+                    folder.display()
+                ));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(format!(
                     "the folder '{}' exists: go on with the sweep in it with --resume, or name \

@@ -14,7 +14,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, LogNormal};
 use serde::Serialize;
 
-use super::setting::{Environment, LONGEST_PAUSE, Length, Setting};
+use super::{
+    setting::{Environment, LONGEST_PAUSE, Setting},
+    unit::Length,
+};
 use crate::{
     cluster::Cluster,
     fault::{Fault, Injection, Moment, Schedule, Target, Trigger},
@@ -219,6 +222,15 @@ fn in_options(error: HeaderError) -> String {
         HeaderError::Ttl(ttl) => format!(
             "its ttl is {}, and every store refuses it; give a --ttl of 1ms to 1h",
             Length(ttl)
+        ),
+        HeaderError::TryTooShort {
+            try_timeout,
+            needed,
+        } => format!(
+            "a try would be over after {}, and a connection may take {} to be made; give a longer \
+             --ttl, a smaller part with --renew, or a faster --net",
+            Length(try_timeout),
+            Length(needed)
         ),
         HeaderError::Connections(connections) => format!(
             "a client may try to open {connections} connections in one of its runs, and \

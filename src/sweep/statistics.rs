@@ -51,6 +51,44 @@ impl Interval {
     }
 }
 
+/// A sum of parts over a sum of wholes, with Student's interval: as many parts and wholes
+/// as there are runs, and how far each is from the common ratio. One run bounds nothing.
+pub fn ratio(runs: &[(f64, f64)]) -> Interval {
+    let part: f64 = runs.iter().map(|(part, _)| part).sum();
+    let whole: f64 = runs.iter().map(|(_, whole)| whole).sum();
+    if whole <= 0.0 {
+        return Interval::default();
+    }
+    let value = part / whole;
+    let off = |(part, whole): &(f64, f64)| part - value * whole;
+    let squares: f64 = runs.iter().map(|run| off(run).powi(2)).sum();
+    let many = runs.len() as f64;
+    let (low, high) = match runs.len() {
+        ..=1 => (0.0, f64::INFINITY),
+        _ => {
+            let error = (squares * many / (many - 1.0)).sqrt() / whole;
+            let reach = student(runs.len() as u64 - 1) * error;
+            ((value - reach).max(0.0), value + reach)
+        }
+    };
+    Interval { value, low, high }
+}
+
+/// The 97.5th percentile of Student's distribution: from the tables for few degrees of
+/// freedom, by its expansion around the normal one for more (Fisher and Cornish).
+fn student(degrees: u64) -> f64 {
+    const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+    let few = usize::try_from(degrees).ok().and_then(|n| n.checked_sub(1));
+    if let Some(few) = few.and_then(|n| FEW.get(n)) {
+        return *few;
+    }
+    let (z, n) = (1.959_964_f64, degrees as f64);
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+    z + first / n + second / n.powi(2) + third / n.powi(3)
+}
+
 /// A part of so many trials, with the exact interval of Clopper and Pearson: it is honest
 /// where nothing was seen, and where all was.
 pub fn proportion(hits: u64, trials: u64) -> Interval {
@@ -261,6 +299,33 @@ mod tests {
         assert_eq!((interval.low, interval.high), (25.0, 975.0));
         let one = Interval::of_samples(7.0, Vec::new());
         assert_eq!((one.low, one.high), (7.0, 7.0));
+    }
+
+    #[test]
+    fn students_percentiles_are_those_of_the_tables() {
+        for (degrees, tabled) in [
+            (1, 12.706),
+            (4, 2.776),
+            (6, 2.447),
+            (10, 2.228),
+            (30, 2.042),
+        ] {
+            let ours = student(degrees);
+            assert!((ours - tabled).abs() < 2e-3, "{degrees}: {ours}");
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_as_sure_as_its_runs_agree_and_one_run_bounds_nothing() {
+        let one = ratio(&[(6.0, 2.0)]);
+        assert_eq!((one.value, one.low, one.high), (3.0, 0.0, f64::INFINITY));
+        assert_eq!(ratio(&[]), Interval::default());
+        let agreeing = ratio(&[(3.0, 1.0), (6.0, 2.0), (9.0, 3.0)]);
+        assert_eq!((agreeing.low, agreeing.high), (3.0, 3.0));
+        // Equal wholes: the mean's interval. Of 2, 3, 4 it is 3 and 4.303 times 1 / sqrt 3.
+        let mean = ratio(&[(2.0, 1.0), (3.0, 1.0), (4.0, 1.0)]);
+        assert!(near(mean.high, 3.0 + 4.303 / 3_f64.sqrt()), "{mean:?}");
+        assert!(near(mean.low, 3.0 - 4.303 / 3_f64.sqrt()), "{mean:?}");
     }
 
     #[test]

@@ -75,6 +75,18 @@ fn a_schedule_that_cannot_be_injected_is_one_sentence_that_names_the_entry() {
             "(partition) cannot be injected: its 'a' and 'b' are both the node 'store', which sends itself nothing: name two",
         ),
         (
+            r#"{"when":{"at":5},"fault":"partition","a":"leader","b":"leader","for":1}"#,
+            "(partition) cannot be injected: its 'a' and 'b' are both a client, and nothing passes between two of them: take a client and a server",
+        ),
+        (
+            r#"{"when":{"on":{"f":"delete","type":"ok","nth":1}},"fault":"halves","for":1}"#,
+            "(halves) cannot be injected: it waits for a delete, and nobody ever deletes: it would never strike; set 'delete_one_in' to 10 in the header's 'traffic'",
+        ),
+        (
+            r#"{"when":{"at":5},"fault":"rate","target":"store","rate_ppb":1000000000,"for":1}"#,
+            "(rate) cannot be injected: its 'rate_ppb' is 1000000000, at which the clock runs already: give another",
+        ),
+        (
             r#"{"when":{"at":5},"fault":"lose","kind":"renew","from":{"client":1},"to":{"client":1},"count":1}"#,
             "(lose) cannot be injected: its 'from' and 'to' are both the node 'b'",
         ),
@@ -182,4 +194,27 @@ fn a_header_field_that_is_misspelt_or_does_not_fit_is_one_sentence_that_names_it
     let says =
         "this history can be checked, not replayed: no field of a header is called 'weather'";
     refuses(&dir, "replay DIR/later.jsonl", says);
+}
+
+/// It is no bad input, since a schedule that is drawn may have it; who wrote it is told.
+#[test]
+fn a_restore_without_a_backup_before_it_is_told() {
+    let dir = scratch("restore");
+    assert_eq!(deposed(&dir, "run gc-pause --seed 0 --keep --out DIR").0, 0);
+    let kept = fs::read_to_string(dir.join("gc-pause-0.jsonl")).expect("it was kept");
+    let header = kept.lines().next().expect("a header");
+    let header = header.replace("\"clients\":3", "\"clients\":3,\"disk\":\"simulated\"");
+    let told = |schedule: &str| {
+        let header = header.replace("\"schedule\":[]", &format!("\"schedule\":[{schedule}]"));
+        fs::write(dir.join("h.jsonl"), header + "\n").expect("room");
+        let (code, out, err) = deposed(&dir, "replay DIR/h.jsonl --out DIR/runs");
+        assert_eq!(code, 0, "{out}{err}");
+        err
+    };
+    let restore = r#"{"when":{"at":500000000},"fault":"restore","target":"store","for":1000000}"#;
+    let backup = |at: u64| format!(r#"{{"when":{{"at":{at}}},"fault":"backup","target":"store"}}"#);
+    let nothing = "entry 0 of the header's schedule (restore) has no copy to restore";
+    assert!(told(restore).contains(nothing));
+    assert!(told(&format!("{restore},{}", backup(600_000_000))).contains(nothing));
+    assert_eq!(told(&format!("{restore},{}", backup(400_000_000))), "");
 }

@@ -1,5 +1,7 @@
 //! The command line as its user meets it: exit codes, sentences, files.
 
+#[path = "../forger/mod.rs"]
+mod forger;
 mod header;
 mod replay;
 
@@ -17,52 +19,15 @@ use std::{
 
 use deposed::{
     campaign::Campaign,
-    checkers::history::{self, Op},
+    checkers::history,
     cli::{self, Suite},
     mark::Mark,
     net::LocalFuture,
     node::Node,
     system::{Deposed, Setup, System},
-    workload::{MS, SECOND, Workload},
+    workload::{SECOND, Workload},
 };
-
-/// Clients that write under tokens which nobody granted, differently under each seed.
-struct Forger;
-
-impl System for Forger {
-    fn name(&self) -> &'static str {
-        "forger"
-    }
-
-    fn store(&self, _: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    fn storage(&self, _: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    fn client(&self, node: Node, _: Setup) -> LocalFuture<'static, ()> {
-        Box::pin(async move {
-            loop {
-                node.sleep(10 * MS + node.random_below(20) * MS).await;
-                let write = node.invoke(write(7)).await;
-                node.sleep(2 * MS).await;
-                write.ok(history::Answer::None);
-            }
-        })
-    }
-}
-
-fn write(token: u64) -> Op {
-    Op::Write(history::Write {
-        lease: "leader".into(),
-        token: Some(token),
-        seq: Some(1),
-        key: "x".into(),
-        value: 40.into(),
-    })
-}
+use forger::{Forger, write};
 
 /// A system that gives the second run other numbers than the first.
 struct Fickle(AtomicU64);

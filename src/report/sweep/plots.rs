@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use plotters::{coord::Shift, prelude::*};
 
-use super::front;
+use super::{front, named};
 use crate::sweep::{Estimate, Panel, statistics::Interval};
 
 const WIDTH: u32 = 960;
@@ -63,12 +63,12 @@ fn false_failovers(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
 
 fn leaderless(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let axes = Axes {
-        title: "Time without a leader: p50 (dashed) and p99",
+        title: "Time without a leader: p50 (dashed) and p95",
         y: "seconds",
         logarithmic: true,
         names: SeriesLabelPosition::UpperLeft,
     };
-    axes.by_ttl(area, panel, &[|e| e.leaderless_p99, |e| e.leaderless_p50])
+    axes.by_ttl(area, panel, &[|e| e.leaderless_p95, |e| e.leaderless_p50])
 }
 
 fn renewals(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
@@ -189,12 +189,13 @@ impl Axes {
 }
 
 /// Each setting a point: failover time to the right, availability upwards; those on the
-/// Pareto front are joined and named.
+/// Pareto front are joined and named, with a question mark where the intervals do not settle
+/// that they are.
 fn availability(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let shown: Vec<(&Estimate<'_>, f64)> = panel
         .estimates
         .iter()
-        .filter_map(|e| Some((e, e.failover_p99?.value)))
+        .filter_map(|e| Some((e, e.failover_p95?.value)))
         .collect();
     let percent = |e: &Estimate<'_>| e.availability.times(100.0);
     let x = around(shown.iter().map(|(_, x)| *x), true);
@@ -214,7 +215,7 @@ fn availability(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
-        .x_desc("failover after a crash, p99, seconds")
+        .x_desc("failover after a crash, p95, seconds")
         .y_desc("available, %")
         .x_label_formatter(&number)
         .y_label_formatter(&|percent: &f64| format!("{percent:.3}"))
@@ -240,7 +241,7 @@ fn availability(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let front = || {
         front
             .iter()
-            .filter_map(|e| Some((e, (e.failover_p99?.value, percent(e).value))))
+            .filter_map(|e| Some((e, (e.failover_p95?.value, percent(e).value))))
     };
     chart
         .draw_series(LineSeries::new(
@@ -254,7 +255,7 @@ fn availability(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let marks = front()
         .zip([-14, 8].into_iter().cycle())
         .map(|((e, at), y)| {
-            let name = e.setting().name.clone();
+            let name = named(e);
             EmptyElement::at(at)
                 + Circle::new((0, 0), 7, BLACK.stroke_width(1))
                 + Text::new(name, (9, y), ("sans-serif", 13))

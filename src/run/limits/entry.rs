@@ -1,7 +1,7 @@
 //! What an entry of a schedule can be asked for. Refused is what the world cannot do, and
 //! what would surely do nothing: somebody meant something by it.
 
-use deposed_checkers::history::{Name, Nanos};
+use deposed_checkers::history::{F, Name, Nanos};
 
 use super::{CLOCK_RATES, can_run_at};
 use crate::{
@@ -16,11 +16,14 @@ use crate::{
 /// All of it, in parts per billion.
 const WHOLE: u64 = 1_000_000_000;
 
-/// Whether a drawn entry strikes before everything is healed, and changes anything. Near
-/// the end of the chaos some are drawn that do not.
-pub(in crate::run) fn strikes(injection: &Injection, chaos: Nanos) -> bool {
-    injection.when.earliest() <= last_strike(chaos)
-        && !matches!(injection.fault, Fault::Step { by: 0, .. })
+impl Header {
+    /// Whether a drawn entry strikes before everything is healed, and changes anything. Near
+    /// the end of the chaos some are drawn that do not.
+    pub(in crate::run) fn strikes(&self, injection: &Injection) -> bool {
+        injection.when.earliest() <= last_strike(self.chaos)
+            && !matches!(injection.fault, Fault::Step { by: 0, .. })
+            && !self.is_their_own_rate(&injection.fault)
+    }
 }
 
 /// The end of the tick in which the chaos ends.
@@ -37,10 +40,14 @@ impl Header {
         self.can_come(injection.when)?;
         self.can_find(&injection.fault)?;
         can_measure(&injection.fault)?;
+        self.changes_a_clock(&injection.fault)?;
         match &injection.fault {
             Fault::Lose { kind, .. }
             | Fault::Delay { kind, .. }
             | Fault::Duplicate { kind, .. } => self.can_meddle(kind)?,
+            Fault::GcPause {
+                before: Some(f), ..
+            } => self.can_call(*f, "its 'before' waits for")?,
             fault if fault.is_of_disks() => self.can_fail_disks(fault)?,
             _ => {}
         }
@@ -50,6 +57,9 @@ impl Header {
     fn can_come(&self, when: Trigger) -> Result<(), String> {
         if let Trigger::On { nth: 0, .. } = when {
             return Err("its 'nth' is 0, and must be 1 or more: they count from 1".to_owned());
+        }
+        if let Trigger::On { moment, .. } | Trigger::Next { moment, .. } = when {
+            self.can_call(moment.f, "it waits for")?;
         }
         let (earliest, chaos) = (when.earliest(), self.chaos);
         if earliest <= last_strike(chaos) {
@@ -63,6 +73,26 @@ impl Header {
         Err(format!(
             "{strikes}, and the run's 'chaos' is over after {chaos} ns: it would never strike"
         ))
+    }
+
+    /// Whether our clients ever make such a call. What only some storages lack is let
+    /// through: a schedule that was drawn for another storage may ask for it.
+    fn can_call(&self, f: F, awaits: &str) -> Result<(), String> {
+        let (never, field) = match f {
+            F::Delete if self.traffic.delete_one_in == 0 => ("deletes", "'delete_one_in' to 10"),
+            F::Release if self.traffic.resign_every.is_none() => {
+                ("releases its lease", "'resign_every' to a time in ns")
+            }
+            _ => return Ok(()),
+        };
+        match self.is_ours() {
+            true => Err(format!(
+                "{awaits} a {}, and nobody ever {never}: it would never strike; set {field} in \
+                 the header's 'traffic'",
+                f.name()
+            )),
+            false => Ok(()),
+        }
     }
 
     fn can_find(&self, fault: &Fault) -> Result<(), String> {
@@ -112,10 +142,7 @@ impl Header {
     }
 
     fn can_fail_disks(&self, fault: &Fault) -> Result<(), String> {
-        let has_none = |target: &Target| {
-            use Target::{Minority, Replica, Servers, Storage, Store};
-            !matches!(target, Store | Storage | Servers | Minority | Replica(_))
-        };
+        let has_none = |target: &Target| !is_server(target);
         if let Some(target) = fault.targets().into_iter().find(has_none) {
             return Err(format!(
                 "its 'target' is {}, which has no disk that can fail: take the store or the storage",
@@ -141,7 +168,40 @@ impl Header {
         }
     }
 
-    /// Between a node and itself nothing passes that could be lost.
+    /// A clock that is given the rate that it has runs as before, unless another entry has
+    /// it at yet another by then.
+    fn changes_a_clock(&self, fault: &Fault) -> Result<(), String> {
+        let rates = |entry: &&Injection| matches!(entry.fault, Fault::Rate { .. });
+        match fault {
+            Fault::Rate { rate_ppb, .. }
+                if self.is_their_own_rate(fault)
+                    && self.schedule.iter().filter(rates).count() <= 1 =>
+            {
+                Err(format!(
+                    "its 'rate_ppb' is {rate_ppb}, at which the clock runs already: give another"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_their_own_rate(&self, fault: &Fault) -> bool {
+        let Fault::Rate {
+            target, rate_ppb, ..
+        } = fault
+        else {
+            return false;
+        };
+        let nodes = match self.node(*target) {
+            Some(node) => vec![node],
+            None if is_client(target) => self.cluster.client_names(),
+            None => self.cluster.node_names(),
+        };
+        nodes.iter().all(|node| self.rate_of(node) == *rate_ppb)
+    }
+
+    /// Between a node and itself nothing passes that could be lost, nor between two of our
+    /// clients, or of our servers.
     fn does_something(&self, fault: &Fault) -> Result<(), String> {
         let fields = match fault {
             Fault::Partition { .. }
@@ -157,17 +217,29 @@ impl Header {
             }
             _ => return Ok(()),
         };
-        let nodes = fault.targets().into_iter().map(|party| self.node(party));
-        match nodes.collect::<Vec<_>>()[..] {
-            [Some(ref one), Some(ref other)] if one == other => {
-                let [one_field, other_field] = fields;
-                Err(format!(
-                    "its '{one_field}' and '{other_field}' are both the node '{one}', which sends \
-                     itself nothing: name two"
-                ))
-            }
-            _ => Ok(()),
+        let [one_field, other_field] = fields;
+        let targets = fault.targets();
+        let nodes = targets.iter().map(|party| self.node(*party));
+        if let [Some(one), Some(other)] = &nodes.collect::<Vec<_>>()[..]
+            && one == other
+        {
+            return Err(format!(
+                "its '{one_field}' and '{other_field}' are both the node '{one}', which sends \
+                 itself nothing: name two"
+            ));
         }
+        for (all, role) in [
+            (is_client as fn(&Target) -> bool, "client"),
+            (is_server, "server"),
+        ] {
+            if self.is_ours() && targets.iter().all(all) {
+                return Err(format!(
+                    "its '{one_field}' and '{other_field}' are both a {role}, and nothing passes \
+                     between two of them: take a client and a server"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The node that a target always means, if it always means the same one.
@@ -193,6 +265,18 @@ impl Header {
             Target::AnyNode | Target::Minority | Target::Everyone => None,
         }
     }
+}
+
+/// Whether it means clients, whoever they are just then.
+fn is_client(target: &Target) -> bool {
+    use Target::{AnyClient, Client, Clients, Follower, Leader};
+    matches!(target, Leader | Follower | AnyClient | Client(_) | Clients)
+}
+
+/// The same of servers.
+fn is_server(target: &Target) -> bool {
+    use Target::{Minority, Replica, Servers, Storage, Store};
+    matches!(target, Store | Storage | Servers | Replica(_) | Minority)
 }
 
 /// Whether its numbers are ones that the world can do, and do something.

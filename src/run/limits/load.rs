@@ -36,12 +36,7 @@ impl Header {
         let lengths = lengths.fold(0, |sum: Nanos, length| {
             sum.saturating_add(length.unwrap_or(0))
         });
-        // A handshake is a round trip: one that takes longer than a try comes to nothing.
-        let slow = self.network.max_latency.saturating_mul(2) >= self.lease.try_timeout;
-        let stalled = match slow {
-            true => self.length(),
-            false => self.chaos.min(lengths),
-        };
+        let stalled = self.chaos.min(lengths);
         let try_each =
             self.on_the_fastest_clock(self.lease.try_timeout.min(self.lease.backoff_min));
         let tries = stalled / try_each + 2;

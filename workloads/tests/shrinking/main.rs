@@ -1,5 +1,8 @@
 //! `deposed shrink` and `deposed keep` as their user meets them.
 
+mod keep;
+mod refused;
+
 use std::{
     fs,
     num::NonZero,
@@ -13,7 +16,6 @@ use std::{
 
 use deposed::{
     cli::{self, Suite},
-    kept::Folder,
     prelude::*,
     run::{Header, run},
     shrink::{End, NotViolated, Shrink, Shrunk, Size},
@@ -227,68 +229,6 @@ fn when_time_is_up_the_best_so_far_counts() {
 }
 
 #[test]
-fn what_cannot_be_shrunk_is_one_sentence() {
-    let dir = scratch("refused");
-    let path = failing(&dir, "gc-pause", "accepts-anything", 2);
-    let file = "DIR/gc-pause-accepts-anything-2.jsonl";
-    refuses(&dir, "shrink DIR/none.jsonl", "cannot be opened");
-    refuses(
-        &dir,
-        &format!("shrink {file} --check storage-safty"),
-        "did you mean 'storage-safety'?",
-    );
-    refuses(
-        &dir,
-        &format!("shrink {file} --check belief-safety"),
-        "belief-safety is not violated, but storage-safety and zombie-write: there is nothing",
-    );
-    refuses(
-        &dir,
-        &format!("shrink {file} --for soon"),
-        "give a number and a unit",
-    );
-    refuses(
-        &dir,
-        &format!("shrink {file} --out DIR"),
-        "'DIR' exists and is not overwritten",
-    );
-    // Nothing is searched for what cannot be written, and no folder made for it.
-    refuses(
-        &dir,
-        &format!("shrink {file} --for 0s --out DIR/none/x.jsonl"),
-        "'DIR/none/x.jsonl' cannot be written",
-    );
-    assert!(!dir.join("none").exists());
-    refuses(
-        &dir,
-        "shrink -",
-        "has no place beside it: name a file with --out",
-    );
-
-    assert_eq!(deposed(&dir, "run gc-pause --seed 2 --keep --out DIR").0, 0);
-    refuses(
-        &dir,
-        "shrink DIR/gc-pause-2.jsonl",
-        "DIR/gc-pause-2.jsonl: no check is violated: there is nothing to shrink",
-    );
-
-    // As another version of the system would have recorded it.
-    let text = fs::read_to_string(&path).expect("a history");
-    let other = text.replacen(r#""index":5,"time":"#, r#""index":5,"time":1"#, 1);
-    assert_ne!(other, text);
-    fs::write(dir.join("other.jsonl"), other).expect("room");
-    let (code, out, err) = deposed(&dir, "shrink DIR/other.jsonl");
-    assert_eq!((code, out.as_str()), (2, ""), "{err}");
-    for says in [
-        "does not reproduce: event 5 was ",
-        " now, so that it was recorded by another version of the system or the format",
-    ] {
-        assert!(err.contains(says), "{err}");
-    }
-    assert_eq!(histories(&dir).len(), 3, "nothing was written");
-}
-
-#[test]
 fn a_search_that_was_cut_short_does_not_say_that_nothing_is_smaller() {
     let dir = scratch("cut-short");
     failing(&dir, "gc-pause", "accepts-anything", 2);
@@ -346,148 +286,6 @@ fn the_table_of_flaws_has_the_median() {
     assert!(
         rows[4].starts_with("3 rows: 0 faults left at the median, 1 at most; "),
         "{out}"
-    );
-}
-
-#[test]
-fn a_kept_history_has_moved_is_told_and_holds() {
-    let dir = scratch("keep");
-    failing(&dir, "gc-pause", "accepts-anything", 2);
-    let file = "DIR/gc-pause-accepts-anything-2.jsonl";
-    assert_eq!(deposed(&dir, &format!("shrink {file}")).0, 0);
-    let small = dir.join("gc-pause-accepts-anything-2-shrunk.jsonl");
-    let bytes = fs::read(&small).expect("it was written");
-    let keep = "keep DIR/gc-pause-accepts-anything-2-shrunk.jsonl --into DIR/kept";
-    let command = format!("{keep} --name paused --sentence It-wakes-deposed.");
-    let (code, out, err) = deposed(&dir, &command);
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert!(
-        out.starts_with("kept  DIR/kept/paused.jsonl\n  storage-safety: "),
-        "{out}"
-    );
-    assert!(!small.exists(), "it has moved");
-    let kept = dir.join("kept/paused.jsonl");
-    assert_eq!(fs::read(&kept).expect("it is there"), bytes);
-    let told = fs::read_to_string(dir.join("kept/README.md")).expect("it is told");
-    assert!(
-        told.contains("\n## paused\n\nIt-wakes-deposed.\n\n- storage-safety: a write"),
-        "{told}"
-    );
-
-    // A good one beside it, by its own name.
-    let good = Header {
-        flaw: None,
-        ..header_of(&kept)
-    };
-    let line = serde_json::to_string(&good).expect("plain data");
-    fs::write(dir.join("good.jsonl"), line + "\n").expect("room");
-    let (code, out, _) = deposed(&dir, "keep DIR/good.jsonl --into DIR/kept");
-    assert_eq!(code, 0, "{out}");
-    assert!(
-        out.starts_with("kept  DIR/kept/good.jsonl\n  valid\n"),
-        "{out}"
-    );
-
-    let folder = Folder::new(&dir.join("kept"));
-    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
-    let hold = || folder.hold(&systems, NonZero::<usize>::MIN);
-    assert_eq!(hold(), Ok(2));
-
-    // The name is taken; nothing is lost.
-    fs::write(dir.join("paused.jsonl"), &bytes).expect("room");
-    let again = "keep DIR/paused.jsonl --into DIR/kept";
-    refuses(
-        &dir,
-        again,
-        "'DIR/kept/paused.jsonl' exists and is not overwritten",
-    );
-    refuses(
-        &dir,
-        &format!("{again} --name a/b"),
-        "'a/b' is no name for a history",
-    );
-    refuses(
-        &dir,
-        &format!("{again} --name more --sentence -"),
-        "begin with a word",
-    );
-    assert!(dir.join("paused.jsonl").exists());
-
-    // Moving it within its folder would leave its story without it.
-    for also in ["", " --name two"] {
-        let again = format!("keep DIR/kept/../kept/paused.jsonl --into DIR/kept{also}");
-        refuses(&dir, &again, "is kept already: ");
-    }
-    assert_eq!(hold(), Ok(2), "untouched");
-    refuses(&dir, "keep - --into DIR/kept", "give it one with --name");
-    refuses(
-        &dir,
-        &format!("{again} --name more --sentence \u{1b}[31mIt-wakes."),
-        "the sentence holds the character '\\u{1b}'",
-    );
-
-    // What no longer replays, and what nobody tells, is named.
-    let text = String::from_utf8(bytes).expect("text");
-    let seed = text.replacen(r#""seed":2"#, r#""seed":3"#, 1);
-    fs::write(&kept, seed).expect("room");
-    let wrong = hold().expect_err("another seed is another run");
-    assert!(
-        wrong.contains("paused.jsonl: does not replay: event "),
-        "{wrong}"
-    );
-    assert!(wrong.contains("deposed keep --anew "), "{wrong}");
-    fs::write(&kept, text).expect("room");
-    let readme = dir.join("kept/README.md");
-    fs::write(&readme, told.replace("token 1 landed", "token 7 landed")).expect("room");
-    let wrong = hold().expect_err("the sentence is another");
-    assert!(
-        wrong.contains("paused.jsonl: judged 'storage-safety: a write with token 1"),
-        "{wrong}"
-    );
-    assert!(wrong.contains("'good' is not told in"), "{wrong}");
-    fs::write(
-        &readme,
-        format!("{told}\n## gone\n\nIt was here.\n\n- valid\n"),
-    )
-    .expect("room");
-    let wrong = hold().expect_err("it is not there");
-    assert!(
-        wrong.contains("tells 'gone', and there is no such history"),
-        "{wrong}"
-    );
-}
-
-#[test]
-fn after_a_change_that_is_meant_a_history_is_kept_anew() {
-    let dir = scratch("anew");
-    failing(&dir, "gc-pause", "accepts-anything", 2);
-    let file = "DIR/gc-pause-accepts-anything-2.jsonl";
-    assert_eq!(
-        deposed(&dir, &format!("keep {file} --into DIR/kept --name x")).0,
-        0
-    );
-    let kept = dir.join("kept/x.jsonl");
-    let text = fs::read_to_string(&kept).expect("it was kept");
-    // What another version of the system recorded.
-    let old = text.replace(r#""seed":2"#, r#""seed":4"#);
-    fs::write(&kept, &old).expect("room");
-    let (code, out, err) = deposed(&dir, "keep --anew DIR/kept/x.jsonl");
-    let folder = Folder::new(&dir.join("kept"));
-    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert_eq!(folder.hold(&systems, NonZero::<usize>::MIN), Ok(1));
-    // Without its flaw it would be another story.
-    let sound = text.replace(r#""flaw":"accepts-anything""#, r#""flaw":null"#);
-    fs::write(&kept, &sound).expect("room");
-    refuses(
-        &dir,
-        "keep --anew DIR/kept/x.jsonl",
-        "'x' is another story now: judged valid, and told ",
-    );
-    assert_eq!(
-        fs::read_to_string(&kept).expect("there"),
-        sound,
-        "untouched"
     );
 }
 
