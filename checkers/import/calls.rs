@@ -29,15 +29,16 @@ impl Calls {
         };
         self.last = Some(index);
         let (process, f) = (&operation.process, &operation.f);
+        let text = |name: &Name| Box::from(name.as_str());
         match (operation.kind, self.open.get(process)) {
             (Kind::Invoke, None) => {
                 self.open.insert(process.clone(), (f.clone(), place.line));
             }
             (Kind::Invoke, Some((open, line))) => {
                 return Err(at(Problem::TwoCalls {
-                    process: process.clone(),
-                    f: f.clone(),
-                    open: open.clone(),
+                    process: text(process),
+                    f: text(f),
+                    open: text(open),
                     line: *line,
                 }));
             }
@@ -48,15 +49,15 @@ impl Calls {
             (Kind::Info, _) => {}
             (Kind::Ok | Kind::Fail, None) => {
                 return Err(at(Problem::NoCall {
-                    process: process.clone(),
-                    f: f.clone(),
+                    process: text(process),
+                    f: text(f),
                 }));
             }
             (Kind::Ok | Kind::Fail, Some((open, line))) => {
                 return Err(at(Problem::OtherCall {
-                    process: process.clone(),
-                    f: f.clone(),
-                    open: open.clone(),
+                    process: text(process),
+                    f: text(f),
+                    open: text(open),
                     line: *line,
                 }));
             }

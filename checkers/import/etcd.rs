@@ -449,10 +449,6 @@ impl Txn {
 
     /// The key and, where it is an operation of one register, what it asks, and under which
     /// etcd lease. None where it has no single change to make.
-    #[expect(
-        clippy::type_complexity,
-        reason = "it has one caller, which takes it apart"
-    )]
     fn asked(&self) -> Option<(Name, Option<(Asked, i64)>)> {
         let conditions = self.conditions.as_deref().unwrap_or_default();
         let success = self.operations_on_success.as_deref().unwrap_or_default();

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 
 use super::{DEPTH_LIMIT, ENTRY_LIMIT, Place};
-use crate::history::Name;
 
 /// What is wrong with a foreign history, and where.
 ///
@@ -112,11 +111,11 @@ pub enum Problem {
     )]
     TwoCalls {
         /// Who.
-        process: Name,
+        process: Box<str>,
         /// What is begun.
-        f: Name,
+        f: Box<str>,
         /// What is open.
-        open: Name,
+        open: Box<str>,
         /// Since which line.
         line: u64,
     },
@@ -124,19 +123,19 @@ pub enum Problem {
     #[error("process {process} ends a {f} that it never began: its invoke is missing")]
     NoCall {
         /// Who.
-        process: Name,
+        process: Box<str>,
         /// What is ended.
-        f: Name,
+        f: Box<str>,
     },
     /// A completion of something else than was begun.
     #[error("process {process} ends a {f}, and began a {open} on line {line}")]
     OtherCall {
         /// Who.
-        process: Name,
+        process: Box<str>,
         /// What is ended.
-        f: Name,
+        f: Box<str>,
         /// What was begun.
-        open: Name,
+        open: Box<str>,
         /// On which line.
         line: u64,
     },
