@@ -2,7 +2,7 @@
 //!
 //! Whatever the format, a history is a stream of [`Entry`]s: who, what kind of line,
 //! which operation, which value. What the operations mean is for a [model](crate::model)
-//! to say.
+//! to say; [`lease`] makes the events of this crate of them.
 //!
 //! ```
 //! use deposed_checkers::history::Kind;
@@ -38,6 +38,7 @@ mod etcd;
 mod fault;
 mod guess;
 mod json;
+pub mod lease;
 mod log;
 mod operation;
 mod source;

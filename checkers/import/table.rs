@@ -187,11 +187,12 @@ fn cell(text: &str) -> Value {
         Ok([one]) => match one {
             // A bare word is a text: people do not write quotes in tables.
             Value::Word(_) if !text.starts_with(':') => Value::Text(text.into()),
-            Value::Number(_) | Value::Tagged(..) => match one.to_string() == text {
-                true => one.clone(),
+            Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Text(_) => one.clone(),
+            // `7 ; seven` is no number, and `+7` not as it would be printed.
+            other => match other.to_string() == text {
+                true => other.clone(),
                 false => Value::Text(text.into()),
             },
-            one => one.clone(),
         },
         _ => Value::Text(text.into()),
     }
