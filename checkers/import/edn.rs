@@ -48,7 +48,6 @@ impl<R: Read> Edn<R> {
                     self.source.pass()?;
                     self.state = State::Within(closing(open));
                 }
-                (State::Beginning, Some(_)) => self.state = State::Loose,
                 (State::Within(close), None) => {
                     let problem = Problem::Unclosed(char::from(*close));
                     return Err(self.source.fault(problem));
@@ -62,8 +61,11 @@ impl<R: Read> Edn<R> {
                     return Err(self.source.fault(syntax(what)));
                 }
                 (State::Beginning | State::Loose | State::After, None) => return Ok(None),
-                (State::Within(_) | State::Loose, Some(_)) => {
+                (State::Beginning | State::Within(_) | State::Loose, Some(_)) => {
                     if let Some(operation) = self.operation()? {
+                        if matches!(self.state, State::Beginning) {
+                            self.state = State::Loose;
+                        }
                         return Ok(Some(operation));
                     }
                 }

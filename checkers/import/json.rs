@@ -28,8 +28,10 @@ impl<R: Read> Json<R> {
         let Some((place, text)) = self.objects.next()? else {
             return Ok(None);
         };
-        let fields: BTreeMap<Name, Value> = parsed(text, place)?;
-        Operation::of_fields(fields, place).map(Some)
+        match parsed(text, place)? {
+            Value::Map(fields) => Operation::of_fields(fields, place).map(Some),
+            _ => Err(Fault::at(place, syntax("an operation is an object"))),
+        }
     }
 }
 
@@ -139,11 +141,8 @@ impl<R: Read> Objects<R> {
                 break;
             }
         }
-        let text = std::str::from_utf8(&self.text).map_err(|error| {
-            let valid = &self.text[..error.valid_up_to()];
-            let before = str::from_utf8(valid).unwrap_or_default();
-            Fault::at(after(place, before), Problem::NotUtf8)
-        })?;
+        let text = std::str::from_utf8(&self.text);
+        let text = text.map_err(|_| Fault::at(place, Problem::NotUtf8))?;
         Ok((place, text))
     }
 }

@@ -48,12 +48,7 @@ impl<R: Read> Log<R> {
             }
             line.push(byte);
         }
-        String::from_utf8(line).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let before = String::from_utf8_lossy(&error.as_bytes()[..valid]);
-            let column = place.column + before.chars().count() as u64;
-            Fault::at(Place { column, ..place }, Problem::NotUtf8)
-        })
+        String::from_utf8(line).map_err(|_| Fault::at(place, Problem::NotUtf8))
     }
 }
 

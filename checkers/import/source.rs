@@ -11,6 +11,8 @@ pub(super) struct Source<R> {
     at: usize,
     end: usize,
     place: Place,
+    /// How many bytes of the character at hand are to come, and what the next may be.
+    to_come: (u8, u8, u8),
     /// Where the entry that is being read begins, and how many bytes it may still have.
     entry: Option<(Place, usize)>,
 }
@@ -28,6 +30,7 @@ impl<R: Read> Source<R> {
             at: 0,
             end: 0,
             place,
+            to_come: (0, 0x80, 0xBF),
             entry: None,
         }
     }
@@ -85,6 +88,7 @@ impl<R: Read> Source<R> {
         debug_assert!(self.at < self.end, "a byte was peeked at");
         let byte = self.block[self.at];
         self.at += 1;
+        self.utf8(byte)?;
         match byte {
             b'\n' => {
                 self.place.line += 1;
@@ -100,6 +104,29 @@ impl<R: Read> Source<R> {
                 None => return Err(Fault::at(*place, Problem::TooLong)),
             }
         }
+        Ok(())
+    }
+
+    /// Follows the characters, so that what is none is told where it stands.
+    fn utf8(&mut self, byte: u8) -> Result<(), Fault> {
+        let (left, lowest, highest) = self.to_come;
+        self.to_come = match (left, byte) {
+            (0, 0..=0x7F) => (0, 0x80, 0xBF),
+            (0, 0xC2..=0xDF) => (1, 0x80, 0xBF),
+            // The shortest form alone counts, no halves of pairs, and nothing past U+10FFFF.
+            (0, 0xE0) => (2, 0xA0, 0xBF),
+            (0, 0xED) => (2, 0x80, 0x9F),
+            (0, 0xE1..=0xEF) => (2, 0x80, 0xBF),
+            (0, 0xF0) => (3, 0x90, 0xBF),
+            (0, 0xF1..=0xF3) => (3, 0x80, 0xBF),
+            (0, 0xF4) => (3, 0x80, 0x8F),
+            (1.., next) if (lowest..=highest).contains(&next) => (left - 1, 0x80, 0xBF),
+            _ => {
+                let mut place = self.place;
+                place.column -= u64::from(left > 0);
+                return Err(Fault::at(place, Problem::NotUtf8));
+            }
+        };
         Ok(())
     }
 

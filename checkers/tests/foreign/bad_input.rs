@@ -42,7 +42,12 @@ fn a_line_of_a_gigabyte_is_refused_early() {
         (Format::Edn, &edn[..40], b"a", "1:2"),
         (Format::Json, json, b"\\n", "1:2"),
         (Format::Csv, csv, b"a", "2:1"),
-        (Format::Csv, csv, b"\"\n\n", "2:1"),
+        (
+            Format::Csv,
+            &b"process,type,f,value\n0,info,x,\""[..],
+            b"\n",
+            "2:1",
+        ),
         (Format::JepsenLog, log, b"a", "1:1"),
         (
             Format::Etcd,

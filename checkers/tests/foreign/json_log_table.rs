@@ -111,7 +111,7 @@ fn a_log_line_that_is_no_operation_is_refused() {
             "field 'type': 'done' is none of invoke, ok, fail and info",
         ),
     ] {
-        let column = if said.contains("early") { 27 } else { 1 };
+        let column = if said.contains("early") { 26 } else { 1 };
         assert_eq!(
             refused(Format::JepsenLog, line),
             format!("f:1:{column}: {said}")
