@@ -53,6 +53,7 @@ pub mod import;
 pub mod judge;
 mod lease_linearizable;
 mod line;
+mod linearizable;
 mod lock_delay;
 pub mod model;
 mod owners;
