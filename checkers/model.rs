@@ -18,6 +18,7 @@
 //!     key: None,
 //!     value,
 //!     error: None,
+//!     token: None,
 //!     place: Place { line: index + 1, column: 1 },
 //! };
 //! let entries = [

@@ -177,7 +177,12 @@ impl Calls {
         if self.owned && entry.kind == Kind::Info {
             self.gone.insert(entry.process.clone());
         }
-        let value = match (&entry.value, call.keyed) {
+        // A table has a column for the token that an acquire brings.
+        let answer = match &entry.token {
+            Some(token) if entry.f == "acquire" => token,
+            _ => &entry.value,
+        };
+        let value = match (answer, call.keyed) {
             (Value::List(pair), true) if pair.len() == 2 => &pair[1],
             (Value::Tagged(_, pair), true) => match &**pair {
                 Value::List(pair) if pair.len() == 2 => &pair[1],

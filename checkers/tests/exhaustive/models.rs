@@ -115,6 +115,7 @@ impl Lines {
             key: Some(Value::Int(operation.key)),
             value: value.clone(),
             error: None,
+            token: None,
             place: Place {
                 line: index + 1,
                 column: 1,
