@@ -105,7 +105,9 @@ impl Model {
     /// The operations that it knows.
     pub fn operations(self) -> &'static [&'static str] {
         match self {
-            Model::Lease => &["acquire", "renew", "release", "fence", "write", "delete", "read"],
+            Model::Lease => &[
+                "acquire", "renew", "release", "fence", "write", "delete", "read",
+            ],
             Model::Mutex | Model::OwnedMutex | Model::FencedMutex => &["acquire", "release"],
             Model::Register => &["read", "write"],
             Model::CasRegister => &["read", "write", "cas"],

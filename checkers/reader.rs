@@ -71,7 +71,7 @@ pub enum Problem {
     /// The first line is no header.
     #[error(
         "not a deposed history: its first line is not a header like {{\"deposed\":1,…}}; is this \
-         the right file?"
+         the right file? Another tool's can be checked, and no more"
     )]
     NotAHistory,
     /// A header that does not fit.

@@ -77,7 +77,9 @@ pub(super) struct Registers {
 
 /// What is said of an operation that a model does not know.
 pub(super) fn not_of(model: Model, f: &str) -> String {
-    let knowing = Model::ALL.into_iter().find(|other| other.operations().contains(&f));
+    let knowing = Model::ALL
+        .into_iter()
+        .find(|other| other.operations().contains(&f));
     let hint = match knowing {
         Some(other) => format!("name the model {other}, or remove it"),
         None => "such a history is not judged here".to_owned(),
@@ -115,7 +117,11 @@ impl Registers {
         let text = |value: &Value| match value {
             Value::Text(text) => Ok(text.clone()),
             Value::Int(_) | Value::Number(_) | Value::Bool(_) => Ok(words::said(value).into()),
-            _ => Err(format!("{} needs a text, and has {}", call.f, words::said(value))),
+            _ => Err(format!(
+                "{} needs a text, and has {}",
+                call.f,
+                words::said(value)
+            )),
         };
         Ok(match call.f.as_str() {
             "write" => Asked::Set(words::datum(&call.value)),
