@@ -16,6 +16,7 @@
 //!     kind,
 //!     f: f.into(),
 //!     key: None,
+//!     token: None,
 //!     value,
 //!     error: None,
 //!     place: Place { line: index + 1, column: 1 },
@@ -104,7 +105,9 @@ impl Model {
     /// The operations that it knows.
     pub fn operations(self) -> &'static [&'static str] {
         match self {
-            Model::Lease => &["acquire", "renew", "release", "fence", "write", "delete", "read"],
+            Model::Lease => &[
+                "acquire", "renew", "release", "fence", "write", "delete", "read",
+            ],
             Model::Mutex | Model::OwnedMutex | Model::FencedMutex => &["acquire", "release"],
             Model::Register => &["read", "write"],
             Model::CasRegister => &["read", "write", "cas"],
@@ -171,7 +174,7 @@ pub enum JudgeError<E> {
     #[error(transparent)]
     Read(E),
     /// A line does not fit the model.
-    #[error("line {}, column {}: {why}", .place.line, .place.column)]
+    #[error("{place}: {why}")]
     Misfit {
         /// The line.
         place: Place,

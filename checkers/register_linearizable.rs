@@ -116,7 +116,10 @@ impl RegisterLinearizable {
         match value {
             None => self.registers.at(at).deletes(index, process, id),
             Some(value) => {
-                let written = self.registers.at(at).writes(index, process, id, value.clone());
+                let written = self
+                    .registers
+                    .at(at)
+                    .writes(index, process, id, value.clone());
                 if written == Err(TwiceWritten) {
                     let key = self.registers.key(at);
                     self.unknown.get_or_insert_with(|| {

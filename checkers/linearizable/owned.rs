@@ -82,7 +82,9 @@ impl Owned {
             return Ok(());
         };
         hold.releasing = None;
-        let since = self.acquired.filter(|other| other.complete > release.invoke);
+        let since = self
+            .acquired
+            .filter(|other| other.complete > release.invoke);
         if let Some(other) = since {
             return Err(Wrong::Unreleased(hold.acquire, other, release));
         }

@@ -68,7 +68,8 @@ impl Pending {
 
 /// Whether the slot is in the set.
 pub(super) fn has(set: &Counts, slot: usize) -> bool {
-    set.get(slot / 32).is_some_and(|word| word >> (slot % 32) & 1 == 1)
+    set.get(slot / 32)
+        .is_some_and(|word| word >> (slot % 32) & 1 == 1)
 }
 
 pub(super) fn insert(set: &mut Counts, slot: usize) {

@@ -321,7 +321,10 @@ impl Search<'_> {
 
     /// An index after all that has begun, and before all that begins.
     fn now(&self) -> u64 {
-        let last = self.begun.checked_sub(1).map(|op| self.operations[op].invoke);
+        let last = self
+            .begun
+            .checked_sub(1)
+            .map(|op| self.operations[op].invoke);
         last.map_or(0, |invoke| invoke + 1)
     }
 
@@ -335,9 +338,8 @@ impl Search<'_> {
     }
 
     fn moves(&self, from: &Config, op: usize) -> Moves {
-        let not_taken = |(slot, other): &(usize, Slot)| {
-            other.op != op && !pending::has(&from.taken, *slot)
-        };
+        let not_taken =
+            |(slot, other): &(usize, Slot)| other.op != op && !pending::has(&from.taken, *slot);
         let mut slots: Vec<(usize, Slot)> = self.pending.slots().filter(not_taken).collect();
         slots.sort_unstable_by_key(|(_, Slot { operation, .. })| {
             (operation.does, !operation.must, operation.complete)
@@ -381,7 +383,11 @@ impl Search<'_> {
         let Does::See(seen) = self.operations[see].does else {
             return true;
         };
-        if self.states.name(seen).starts_with(self.states.name(config.state)) {
+        if self
+            .states
+            .name(seen)
+            .starts_with(self.states.name(config.state))
+        {
             return true;
         }
         if !self.sources.contains_key(&see) {
@@ -393,9 +399,8 @@ impl Search<'_> {
         if sources.iter().any(can_come) {
             return true;
         }
-        let later = |blamed: usize| {
-            self.operations[blamed].complete < self.operations[see].complete
-        };
+        let later =
+            |blamed: usize| self.operations[blamed].complete < self.operations[see].complete;
         if self.blamed.is_none_or(later) {
             self.blamed = Some(see);
         }
@@ -438,9 +443,8 @@ impl Search<'_> {
 
     /// Where it went wrong, and what could have been there.
     fn culprit(&mut self, configs: &Configs, (slot, op): (usize, usize)) -> NoOrder {
-        let later = |blamed: &usize| {
-            self.operations[*blamed].complete > self.operations[op].complete
-        };
+        let later =
+            |blamed: &usize| self.operations[*blamed].complete > self.operations[op].complete;
         if let Some(blamed) = self.blamed.filter(later) {
             let could = Vec::new();
             return NoOrder { op: blamed, could };
@@ -449,7 +453,10 @@ impl Search<'_> {
         self.limit.steps = self.limit.steps.saturating_mul(2);
         for config in configs.each() {
             // It went through before, with half the limit.
-            if self.drives(config, (slot, op), &mut Configs::default()).is_err() {
+            if self
+                .drives(config, (slot, op), &mut Configs::default())
+                .is_err()
+            {
                 self.met = None;
                 break;
             }

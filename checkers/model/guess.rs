@@ -61,7 +61,7 @@ fn tells<E>(entry: &Entry, probably: &mut Option<Model>) -> Result<Option<Model>
         (_, "renew" | "fence") => Some(Model::Lease),
         (_, "cas") => Some(Model::CasRegister),
         (_, "get" | "put" | "append") => Some(Model::Kv),
-        (Kind::Ok, "acquire") => Some(match token(&entry.value) {
+        (Kind::Ok, "acquire") => Some(match token(entry.token.as_ref().unwrap_or(&entry.value)) {
             Some(_) => Model::FencedMutex,
             None => Model::Mutex,
         }),

@@ -165,6 +165,7 @@ impl Locks {
             kind,
             complete,
             value,
+            token: apart,
         } = ended;
         self.any |= kind == Kind::Ok;
         let answered = owned::Call {
@@ -177,7 +178,7 @@ impl Locks {
             Lock::Owned(lock) => {
                 let result = match (step, kind) {
                     (Step::Acquire, Kind::Ok) => {
-                        lock.acquired(answered, token(value).filter(|_| fenced))
+                        lock.acquired(answered, token(apart.unwrap_or(value)).filter(|_| fenced))
                     }
                     (Step::Release, Kind::Ok) => lock.released(answered),
                     (Step::Release, Kind::Fail) => lock.failed_release(answered),
@@ -230,7 +231,9 @@ impl Locks {
 
     pub fn verdict(self, calls: &Calls) -> Verdict {
         if let Some((key, wrong)) = self.wrong {
-            let lock = calls.key(key).map_or("the lock".to_owned(), |key| format!("lock {key}"));
+            let lock = calls
+                .key(key)
+                .map_or("the lock".to_owned(), |key| format!("lock {key}"));
             return Verdict::Violated(match wrong {
                 Wrong::Owned(wrong) => of_owned(&lock, wrong, calls),
                 Wrong::Anybody {
@@ -264,13 +267,20 @@ fn of_owned(lock: &str, wrong: owned::Wrong, calls: &Calls) -> Evidence {
     let events = |call: owned::Call| [call.invoke, call.complete];
     match wrong {
         owned::Wrong::Overlap(before, call) if before.process == call.process => Evidence::new(
-            format!("{} acquired {lock} again, and had not released it", name(call)),
+            format!(
+                "{} acquired {lock} again, and had not released it",
+                name(call)
+            ),
             [events(before), events(call)].concat(),
             call.complete,
             "failed, or no answer",
         ),
         owned::Wrong::Overlap(before, call) => Evidence::new(
-            format!("{} acquired {lock} while {} held it", name(call), name(before)),
+            format!(
+                "{} acquired {lock} while {} held it",
+                name(call),
+                name(before)
+            ),
             [events(before), events(call)].concat(),
             call.complete,
             format!("no answer before {} releases", name(before)),
@@ -286,13 +296,19 @@ fn of_owned(lock: &str, wrong: owned::Wrong, calls: &Calls) -> Evidence {
             format!("no answer before {} releases", name(before)),
         ),
         owned::Wrong::NotHolder(Some(before), release) => Evidence::new(
-            format!("{} released {lock} again, and had not acquired it since", name(release)),
+            format!(
+                "{} released {lock} again, and had not acquired it since",
+                name(release)
+            ),
             [events(before), events(release)].concat(),
             release.complete,
             "failed: it did not hold it",
         ),
         owned::Wrong::NotHolder(None, release) => Evidence::new(
-            format!("{} released {lock}, which it had not acquired", name(release)),
+            format!(
+                "{} released {lock}, which it had not acquired",
+                name(release)
+            ),
             events(release),
             release.complete,
             "failed: it did not hold it",
@@ -340,7 +356,11 @@ fn of_anybody(
     let Some(culprit) = culprit else {
         // Only an operation that failed too long after what it would have explained.
         let (failed, what) = failed.map_or((None, "operation"), |(operation, step)| {
-            let what = if step == Step::Acquire { "acquire" } else { "release" };
+            let what = if step == Step::Acquire {
+                "acquire"
+            } else {
+                "release"
+            };
             (Some(operation), what)
         });
         let events = failed.map_or([0, 0], |failed| [failed.invoke, failed.complete]);
@@ -358,7 +378,11 @@ fn of_anybody(
     let alike = |operation: &&&Operation| {
         operation.does == culprit.does && operation.complete != culprit.complete
     };
-    let before = shown.iter().rev().find(alike).map(|operation| calls.process(operation.process));
+    let before = shown
+        .iter()
+        .rev()
+        .find(alike)
+        .map(|operation| calls.process(operation.process));
     let (did, other) = match culprit.does == does(Step::Acquire) {
         true => ("acquired", "release"),
         false => ("released", "acquire"),

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use compact_str::ToCompactString;
+
 use super::calls::{Call, Calls, Ended};
 use super::{Budget, Model, keys, words};
 use crate::history::{F, Kind, Name};
@@ -77,7 +79,9 @@ pub(super) struct Registers {
 
 /// What is said of an operation that a model does not know.
 pub(super) fn not_of(model: Model, f: &str) -> String {
-    let knowing = Model::ALL.into_iter().find(|other| other.operations().contains(&f));
+    let knowing = Model::ALL
+        .into_iter()
+        .find(|other| other.operations().contains(&f));
     let hint = match knowing {
         Some(other) => format!("name the model {other}, or remove it"),
         None => "such a history is not judged here".to_owned(),
@@ -114,8 +118,8 @@ impl Registers {
         }
         let text = |value: &Value| match value {
             Value::Text(text) => Ok(text.clone()),
-            Value::Int(_) | Value::Number(_) | Value::Bool(_) => Ok(words::said(value).into()),
-            _ => Err(format!("{} needs a text, and has {}", call.f, words::said(value))),
+            Value::Int(_) | Value::Number(_) | Value::Bool(_) => Ok(value.to_compact_string()),
+            _ => Err(format!("{} needs a text, and has {value}", call.f)),
         };
         Ok(match call.f.as_str() {
             "write" => Asked::Set(words::datum(&call.value)),
@@ -125,7 +129,6 @@ impl Registers {
                     Asked::Swap(Box::new((from, to)))
                 }
                 other => {
-                    let other = words::said(other);
                     return Err(format!("cas needs a pair [from to], and has {other}"));
                 }
             },
@@ -197,12 +200,13 @@ impl Registers {
             kind,
             complete,
             value,
+            ..
         } = ended;
         let read = matches!(call.f.as_str(), "read" | "get");
         let seen = (read && kind == Kind::Ok).then(|| match (self.model, value) {
             (Model::Kv, Value::Nil) => Some(Datum::Text(Name::default())),
             (Model::Kv, value @ (Value::Int(_) | Value::Number(_) | Value::Bool(_))) => {
-                Some(Datum::Text(words::said(value).into()))
+                Some(Datum::Text(value.to_compact_string()))
             }
             _ => words::datum(value),
         });

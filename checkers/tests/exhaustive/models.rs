@@ -113,6 +113,7 @@ impl Lines {
             kind,
             f: operation.f.into(),
             key: Some(Value::Int(operation.key)),
+            token: None,
             value: value.clone(),
             error: None,
             place: Place {
@@ -208,7 +209,11 @@ fn play(model: Model, keys: i64, moves: &[Move], lies: u8) -> Vec<Entry> {
             }
             (Some(Some(answer)), _) => {
                 // A token that its client did not get to know.
-                let answer = if how > 250 && operation.f == "acquire" { Value::Nil } else { answer };
+                let answer = if how > 250 && operation.f == "acquire" {
+                    Value::Nil
+                } else {
+                    answer
+                };
                 lines.put(process[at], Kind::Ok, operation, &answer);
             }
         }
@@ -236,9 +241,11 @@ fn placed(entries: &[Entry], sure: Option<&BTreeSet<u64>>) -> Vec<Placed> {
             let Some(Value::Int(key)) = entry.key else {
                 panic!("every entry has a key")
             };
-            let f = ["read", "write", "cas", "get", "put", "append", "acquire", "release"]
-                .into_iter()
-                .find(|f| entry.f == *f);
+            let f = [
+                "read", "write", "cas", "get", "put", "append", "acquire", "release",
+            ]
+            .into_iter()
+            .find(|f| entry.f == *f);
             let operation = Operation {
                 f: f.expect("an operation of a model"),
                 process: process.parse().expect("processes are numbers"),
@@ -270,9 +277,7 @@ fn placed(entries: &[Entry], sure: Option<&BTreeSet<u64>>) -> Vec<Placed> {
         }
     }
     all.extend(open.into_values());
-    all.retain(|placed| {
-        !placed.may_be_out || !matches!(placed.operation.f, "read" | "get")
-    });
+    all.retain(|placed| !placed.may_be_out || !matches!(placed.operation.f, "read" | "get"));
     all
 }
 
@@ -323,9 +328,7 @@ fn places(
             let over = (0..all.len())
                 .filter(|other| all[*other].to.is_some_and(|to| to < all[n].from))
                 .fold(0, |over, other| over | 1 << other);
-            next.is_some_and(|next| {
-                places(model, all, done | over | 1 << n, &next, dead_ends)
-            })
+            next.is_some_and(|next| places(model, all, done | over | 1 << n, &next, dead_ends))
         })
 }
 
@@ -336,8 +339,14 @@ fn compare(model: Model, keys: i64) {
     compare_many((moves, lies), |(moves, lies), shares: &Shares| {
         let entries = play(model, keys, &moves, lies);
         let explained = has_order(model, placed(&entries, None));
-        prop_assert!(lies > 0 || explained, "an object's own history has an order");
-        let given = entries.iter().cloned().map(Ok::<_, std::convert::Infallible>);
+        prop_assert!(
+            lies > 0 || explained,
+            "an object's own history has an order"
+        );
+        let given = entries
+            .iter()
+            .cloned()
+            .map(Ok::<_, std::convert::Infallible>);
         let judged = judge(given, Some(model), Budget::default())
             .map_err(|error| TestCaseError::fail(format!("{error}")))?;
         let check = model.check().expect("a model with a check");
