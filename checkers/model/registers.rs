@@ -5,6 +5,7 @@
 //! to are kept and searched at the end.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use compact_str::ToCompactString;
 
@@ -46,7 +47,7 @@ const KEPT_BYTES: u64 = size_of::<Kept>() as u64 + 16;
 const HELD_BYTES: u64 = 160;
 
 /// What it may take to find the few operations that show a violation.
-pub(super) const WITNESS_STEPS: u64 = 2_000_000;
+pub(super) const WITNESS_STEPS: u64 = 500_000;
 
 /// How many calls end between two looks at the memory of the pass.
 const LOOK_EVERY: u64 = 256;
@@ -284,11 +285,13 @@ impl Registers {
         };
         let full = self.full;
         let kv = self.model == Model::Kv;
+        // Where the first one goes wrong does not depend on which thread is there first.
+        let until = AtomicU64::new(u64::MAX);
         let searched = match full {
             Some(_) => Vec::new(),
             None => keys::in_order(to_search, self.budget.jobs, |(at, key)| {
                 let mut searched = Searched::of(at, &key.kept, kv);
-                searched.search(limit);
+                searched.search(limit, &until);
                 searched
             }),
         };
@@ -401,9 +404,20 @@ impl Searched {
         }
     }
 
-    fn search(&mut self, limit: Limit) {
+    /// Searches as long as no other key has gone wrong before.
+    fn search(&mut self, limit: Limit, until: &AtomicU64) {
         let starts = [self.start];
-        self.found = search(&self.operations, &starts, &mut self.states, limit, &mut 0);
+        self.found = search(
+            &self.operations,
+            &starts,
+            &mut self.states,
+            limit,
+            until,
+            &mut 0,
+        );
+        if let Some(culprit) = self.no_order() {
+            until.fetch_min(culprit, Ordering::Relaxed);
+        }
     }
 
     /// The completion that has no order.
