@@ -16,6 +16,7 @@
 //!     kind,
 //!     f: f.into(),
 //!     key: None,
+//!     token: None,
 //!     value,
 //!     error: None,
 //!     token: None,
@@ -174,7 +175,7 @@ pub enum JudgeError<E> {
     #[error(transparent)]
     Read(E),
     /// A line does not fit the model.
-    #[error("line {}, column {}: {why}", .place.line, .place.column)]
+    #[error("{place}: {why}")]
     Misfit {
         /// The line.
         place: Place,

@@ -16,8 +16,9 @@
 //!   counted, not told apart: a hundred timed-out writes of 3 are one group.
 //! - *Unseen*: a set directly followed by another one is seen by nobody. It is not
 //!   placed when that happens: a configuration remembers when it was last set, and a set
-//!   that completes and began before that may have been just before it. So a set takes
-//!   effect before its completion only where something finds what it sets.
+//!   that completes and began before that may have been just before it; so may a text
+//!   that was appended. So a set takes effect before its completion only where something
+//!   finds what it sets.
 //! - *Seen*: an operation that only sees takes effect as soon as its state is there.
 //! - *Wanted*: what need not have happened takes effect only if what it leaves is found
 //!   by an operation under way, at once or over others like it.
@@ -25,13 +26,22 @@
 //!   used no more of the never answered, and was set no sooner, makes the other needless.
 //! - *Ahead*: where texts are appended, the next answer that is not explained yet must
 //!   begin with the state, unless a set that can still come in between begins it.
+//! - *Dead*: a text that no answer to come begins with is seen by nobody until the next
+//!   set, so all such texts are one state. What would only lead there takes effect when
+//!   it completes, or unseen before the next set.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::configs::{Config, Configs};
 use super::pending::{self, Pending, Slot};
 use super::states::{Id, States};
 use super::{Does, Limit, NEVER, Operation};
+use crate::history::Name;
+
+/// Any text that no answer to come begins with.
+const DEAD: Id = Id::MAX - 2;
 
 /// What a search found.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,12 +71,14 @@ pub(crate) enum TooMuch {
 }
 
 /// Searches for an order of operations, given in the order of their invokes, from any of
-/// these states on. Counts its work in `steps`.
+/// these states on. Counts its work in `steps`; stops at the first completion past
+/// `until`, with an order up to there.
 pub(crate) fn search(
     operations: &[Operation],
     starts: &[Id],
     states: &mut States,
     limit: Limit,
+    until: &AtomicU64,
     steps: &mut u64,
 ) -> Found {
     let appends = operations
@@ -82,6 +94,12 @@ pub(crate) fn search(
             .collect(),
         false => Vec::new(),
     };
+    let mut answers: BTreeMap<Name, u64> = BTreeMap::new();
+    for see in &sees {
+        if let Does::See(seen) = operations[*see].does {
+            answers.insert(states.name(seen).into(), operations[*see].complete);
+        }
+    }
     let mut configs = Configs::default();
     for start in starts {
         configs.add(Config::start(*start));
@@ -100,11 +118,16 @@ pub(crate) fn search(
         sees,
         seen: 0,
         sources: BTreeMap::new(),
+        answers,
+        alive: BTreeMap::new(),
         blamed: None,
         met: None,
     };
     for op in completions {
         let now = operations[op].complete;
+        if now > until.load(Ordering::Relaxed) {
+            break;
+        }
         search.begins_before(now);
         let Some(slot) = search.pending.slot(op) else {
             continue;
@@ -145,6 +168,10 @@ struct Search<'a> {
     seen: usize,
     /// For each of them, the sets that it may be explained by.
     sources: BTreeMap<usize, Vec<usize>>,
+    /// Each text that was seen, and when it was last.
+    answers: BTreeMap<Name, u64>,
+    /// Until when a state is of use: the last completion that saw what begins with it.
+    alive: BTreeMap<Id, u64>,
     /// The last of them that ruled a state out.
     blamed: Option<usize>,
     /// The states met, when they are asked for.
@@ -206,7 +233,8 @@ impl Search<'_> {
         }
         let target = self.operations[op];
         self.sees_at(&mut from, op);
-        let unseen = matches!(target.does, Does::Set(_)) && from.set > target.invoke;
+        let hidden = matches!(target.does, Does::Set(_) | Does::Append(_));
+        let unseen = hidden && from.set > target.invoke;
         if (unseen || !target.must) && self.goes_on(&from, Some(op)) {
             next.add(from.clone());
         }
@@ -230,12 +258,16 @@ impl Search<'_> {
                 met.insert(config.state);
             }
             if let Some(mut after) = self.after(&config, target) {
+                if !self.is_alive(after.state, target.complete) {
+                    after.state = DEAD;
+                }
                 self.sees_at(&mut after, op);
                 if self.goes_on(&after, Some(op)) {
                     next.add(after);
                 }
             }
             for mut after in self.moved(&config, &moves, op) {
+                *self.steps += 1;
                 self.sees_at(&mut after, op);
                 if visited.insert(after.clone()) {
                     stack.push(after);
@@ -275,7 +307,10 @@ impl Search<'_> {
                 Does::Swap(_, state) => must || wanted(state),
                 Does::Append(_) => true,
             };
-            if useful && let Some(mut after) = self.after(config, *operation) {
+            if useful
+                && let Some(mut after) = self.after(config, *operation)
+                && self.is_alive(after.state, target.complete)
+            {
                 pending::insert(&mut after.taken, *slot);
                 made.push(after);
             }
@@ -295,7 +330,10 @@ impl Search<'_> {
                 complete: NEVER,
                 ..target
             };
-            if !idle && let Some(mut after) = self.after(config, operation) {
+            if !idle
+                && let Some(mut after) = self.after(config, operation)
+                && self.is_alive(after.state, target.complete)
+            {
                 pending::use_one(&mut after.used, *group);
                 made.push(after);
             }
@@ -314,6 +352,7 @@ impl Search<'_> {
                 after.state = state;
                 after.set = self.now();
             }
+            Does::Append(_) if config.state == DEAD => {}
             Does::Append(text) => after.state = self.states.append(config.state, text),
         }
         Some(after)
@@ -370,6 +409,30 @@ impl Search<'_> {
             groups,
             wanted: Some(wanted),
         }
+    }
+
+    /// Whether a state can be seen, or what is appended to it, by a completion from now on.
+    fn is_alive(&mut self, state: Id, now: u64) -> bool {
+        if !self.appends {
+            return true;
+        }
+        if state == DEAD {
+            return false;
+        }
+        let until = match self.alive.get(&state) {
+            Some(until) => *until,
+            None => {
+                let name = self.states.name(state);
+                let longer = self
+                    .answers
+                    .range::<str, _>((Bound::Included(name), Bound::Unbounded));
+                let seen = longer.take_while(|(answer, _)| answer.starts_with(name));
+                let until = seen.map(|(_, complete)| *complete).max().unwrap_or(0);
+                self.alive.insert(state, until);
+                until
+            }
+        };
+        until >= now
     }
 
     /// Whether what is seen next can still be explained; `except` took effect.

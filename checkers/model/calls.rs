@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use compact_str::ToCompactString;
+
 use super::{JudgeError, misfit, words};
 use crate::history::{Kind, Name};
 use crate::import::{Entry, Value};
@@ -31,6 +33,8 @@ pub(super) struct Ended<'a> {
     pub complete: u64,
     /// The value of the line, without the key.
     pub value: &'a Value,
+    /// The token, where the format names it apart from the value.
+    pub token: Option<&'a Value>,
 }
 
 /// The calls under way, and names by number.
@@ -131,11 +135,11 @@ impl Calls {
         let keyed = entry.key.is_none() && key.is_some();
         let said = key.map(|key| match key {
             Value::Text(text) => text.clone(),
-            key => words::said(key).into(),
+            key => key.to_compact_string(),
         });
         let number = self.key_names.len();
         // No key is said as the empty text is not: a text is in quotes there.
-        let unique = key.map(words::said).unwrap_or_default();
+        let unique = key.map(Value::to_string).unwrap_or_default();
         let key = *self.keys.entry(unique).or_insert(number);
         if key == number {
             self.key_names.push(said);
@@ -177,12 +181,7 @@ impl Calls {
         if self.owned && entry.kind == Kind::Info {
             self.gone.insert(entry.process.clone());
         }
-        // A table has a column for the token that an acquire brings.
-        let answer = match &entry.token {
-            Some(token) if entry.f == "acquire" => token,
-            _ => &entry.value,
-        };
-        let value = match (answer, call.keyed) {
+        let value = match (&entry.value, call.keyed) {
             (Value::List(pair), true) if pair.len() == 2 => &pair[1],
             (Value::Tagged(_, pair), true) => match &**pair {
                 Value::List(pair) if pair.len() == 2 => &pair[1],
@@ -195,6 +194,7 @@ impl Calls {
             kind: entry.kind,
             complete: entry.index,
             value,
+            token: entry.token.as_ref(),
         }))
     }
 }

@@ -165,6 +165,7 @@ impl Locks {
             kind,
             complete,
             value,
+            token: apart,
         } = ended;
         self.any |= kind == Kind::Ok;
         let answered = owned::Call {
@@ -177,7 +178,7 @@ impl Locks {
             Lock::Owned(lock) => {
                 let result = match (step, kind) {
                     (Step::Acquire, Kind::Ok) => {
-                        lock.acquired(answered, token(value).filter(|_| fenced))
+                        lock.acquired(answered, token(apart.unwrap_or(value)).filter(|_| fenced))
                     }
                     (Step::Release, Kind::Ok) => lock.released(answered),
                     (Step::Release, Kind::Fail) => lock.failed_release(answered),

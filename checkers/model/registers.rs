@@ -5,6 +5,9 @@
 //! to are kept and searched at the end.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compact_str::ToCompactString;
 
 use super::calls::{Call, Calls, Ended};
 use super::{Budget, Model, keys, words};
@@ -44,7 +47,7 @@ const KEPT_BYTES: u64 = size_of::<Kept>() as u64 + 16;
 const HELD_BYTES: u64 = 160;
 
 /// What it may take to find the few operations that show a violation.
-pub(super) const WITNESS_STEPS: u64 = 2_000_000;
+pub(super) const WITNESS_STEPS: u64 = 500_000;
 
 /// How many calls end between two looks at the memory of the pass.
 const LOOK_EVERY: u64 = 256;
@@ -116,12 +119,8 @@ impl Registers {
         }
         let text = |value: &Value| match value {
             Value::Text(text) => Ok(text.clone()),
-            Value::Int(_) | Value::Number(_) | Value::Bool(_) => Ok(words::said(value).into()),
-            _ => Err(format!(
-                "{} needs a text, and has {}",
-                call.f,
-                words::said(value)
-            )),
+            Value::Int(_) | Value::Number(_) | Value::Bool(_) => Ok(value.to_compact_string()),
+            _ => Err(format!("{} needs a text, and has {value}", call.f)),
         };
         Ok(match call.f.as_str() {
             "write" => Asked::Set(words::datum(&call.value)),
@@ -131,7 +130,6 @@ impl Registers {
                     Asked::Swap(Box::new((from, to)))
                 }
                 other => {
-                    let other = words::said(other);
                     return Err(format!("cas needs a pair [from to], and has {other}"));
                 }
             },
@@ -203,12 +201,13 @@ impl Registers {
             kind,
             complete,
             value,
+            ..
         } = ended;
         let read = matches!(call.f.as_str(), "read" | "get");
         let seen = (read && kind == Kind::Ok).then(|| match (self.model, value) {
             (Model::Kv, Value::Nil) => Some(Datum::Text(Name::default())),
             (Model::Kv, value @ (Value::Int(_) | Value::Number(_) | Value::Bool(_))) => {
-                Some(Datum::Text(words::said(value).into()))
+                Some(Datum::Text(value.to_compact_string()))
             }
             _ => words::datum(value),
         });
@@ -286,11 +285,13 @@ impl Registers {
         };
         let full = self.full;
         let kv = self.model == Model::Kv;
+        // Where the first one goes wrong does not depend on which thread is there first.
+        let until = AtomicU64::new(u64::MAX);
         let searched = match full {
             Some(_) => Vec::new(),
             None => keys::in_order(to_search, self.budget.jobs, |(at, key)| {
                 let mut searched = Searched::of(at, &key.kept, kv);
-                searched.search(limit);
+                searched.search(limit, &until);
                 searched
             }),
         };
@@ -403,9 +404,20 @@ impl Searched {
         }
     }
 
-    fn search(&mut self, limit: Limit) {
+    /// Searches as long as no other key has gone wrong before.
+    fn search(&mut self, limit: Limit, until: &AtomicU64) {
         let starts = [self.start];
-        self.found = search(&self.operations, &starts, &mut self.states, limit, &mut 0);
+        self.found = search(
+            &self.operations,
+            &starts,
+            &mut self.states,
+            limit,
+            until,
+            &mut 0,
+        );
+        if let Some(culprit) = self.no_order() {
+            until.fetch_min(culprit, Ordering::Relaxed);
+        }
     }
 
     /// The completion that has no order.

@@ -1,6 +1,6 @@
 //! Foreign values and processes, as they are said.
 
-use compact_str::{CompactString, format_compact};
+use compact_str::{CompactString, ToCompactString, format_compact};
 
 use crate::history::Name;
 use crate::import::Value;
@@ -12,29 +12,7 @@ pub(super) fn datum(value: &Value) -> Option<Datum> {
         Value::Nil => None,
         Value::Text(text) => Some(Datum::Text(text.clone())),
         Value::Tagged(_, value) => datum(value),
-        other => Some(Datum::Other(said(other).into())),
-    }
-}
-
-/// A value in EDN, whatever it was written in.
-pub(super) fn said(value: &Value) -> String {
-    let all = |values: &[Value]| values.iter().map(said).collect::<Vec<_>>().join(" ");
-    match value {
-        Value::Nil => "nil".to_owned(),
-        Value::Bool(bool) => bool.to_string(),
-        Value::Int(int) => int.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Text(text) => format!("{text:?}"),
-        Value::Word(word) => format!(":{word}"),
-        Value::List(values) => format!("[{}]", all(values)),
-        Value::Set(values) => format!("#{{{}}}", all(values)),
-        Value::Map(map) => {
-            let pairs: Vec<String> = (map.iter())
-                .map(|(key, value)| format!(":{key} {}", said(value)))
-                .collect();
-            format!("{{{}}}", pairs.join(", "))
-        }
-        Value::Tagged(tag, value) => format!("#{tag} {}", said(value)),
+        other => Some(Datum::Other(other.to_compact_string())),
     }
 }
 

@@ -214,9 +214,13 @@ impl Order {
             self.must_be_absent(from, Some(&stay))?;
         }
         self.values.clear();
-        self.newest = None;
         self.stayed = Some(stay.clone());
-        self.holds = Some(stay);
+        match self.holds {
+            None => self.holds = Some(stay),
+            // What ended the absence stays what shows that it is over: this value may
+            // have come after a read that waits.
+            Some(_) => self.newest = Some(stay),
+        }
         Ok(())
     }
 

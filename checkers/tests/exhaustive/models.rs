@@ -113,9 +113,9 @@ impl Lines {
             kind,
             f: operation.f.into(),
             key: Some(Value::Int(operation.key)),
+            token: None,
             value: value.clone(),
             error: None,
-            token: None,
             place: Place {
                 line: index + 1,
                 column: 1,
