@@ -24,7 +24,7 @@ pub struct Opening<I> {
 ///
 /// `renew` and `fence` tell a lease, `get`, `put` and `append` a kv, `cas` a
 /// cas-register, `read` and `write` alone a register; `acquire` and `release` a mutex,
-/// or a fenced one where the first answered acquire brings a token.
+/// or a fenced one where an answered acquire brings a token; these and writes a lease.
 ///
 /// # Errors
 ///
@@ -56,19 +56,23 @@ pub fn opening<E, I: Iterator<Item = Result<Entry, E>>>(
 
 /// The model, if this line tells it; else what it may be.
 fn tells<E>(entry: &Entry, probably: &mut Option<Model>) -> Result<Option<Model>, JudgeError<E>> {
-    let lock = *probably == Some(Model::Mutex);
+    let lock = matches!(probably, Some(Model::Mutex | Model::FencedMutex));
     Ok(match (entry.kind, entry.f.as_str()) {
         (_, "renew" | "fence") => Some(Model::Lease),
         (_, "cas") => Some(Model::CasRegister),
         (_, "get" | "put" | "append") => Some(Model::Kv),
-        (Kind::Ok, "acquire") => Some(match token(entry.token.as_ref().unwrap_or(&entry.value)) {
-            Some(_) => Model::FencedMutex,
-            None => Model::Mutex,
-        }),
+        (Kind::Ok, "acquire") => {
+            // A lease's first write may be a while away.
+            if token(entry.token.as_ref().unwrap_or(&entry.value)).is_some() {
+                *probably = Some(Model::FencedMutex);
+            }
+            None
+        }
         // Who writes under a lock has a lease.
         (_, "read" | "write" | "delete") if lock => Some(Model::Lease),
+        (_, "acquire" | "release") if *probably == Some(Model::Register) => Some(Model::Lease),
         (_, "acquire" | "release") => {
-            *probably = Some(Model::Mutex);
+            probably.get_or_insert(Model::Mutex);
             None
         }
         (_, "read" | "write") => {

@@ -136,6 +136,9 @@ fn every_file_of_a_kind_that_is_judged_has_the_verdict_that_is_stated() {
     for row in rows {
         let entries = entries(&folder.join(&row.file));
         let count = entries.len();
+        let tells = entries.iter().any(|entry| {
+            entry.kind == Kind::Ok && ["read", "cas", "get", "acquire"].contains(&&*entry.f)
+        });
         let found = judge(
             entries.into_iter().map(Ok::<_, String>),
             None,
@@ -164,6 +167,8 @@ fn every_file_of_a_kind_that_is_judged_has_the_verdict_that_is_stated() {
         let check = model.check().unwrap();
         let said = match found.verdicts.of(check) {
             Some(Verdict::Valid) => "valid",
+            // Nothing was found in it that could be wrong: that counts as valid.
+            Some(Verdict::NotClaimed(_)) if !tells => "valid",
             Some(Verdict::Violated(_)) => "invalid",
             other => panic!("{}: {other:?}", row.file),
         };

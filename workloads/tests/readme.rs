@@ -105,8 +105,14 @@ fn the_verdict_on_a_table_is_printed() {
     assert_eq!(code, 1);
     let out = String::from_utf8(out).expect("text");
     let out = out.replace(file, "elections.csv");
-    let shown = format!("```text\n$ deposed check elections.csv\n{}\n```", out.trim_end());
-    assert!(readme.contains(&shown), "the README should show:\n\n{shown}");
+    let shown = format!(
+        "```text\n$ deposed check elections.csv\n{}\n```",
+        out.trim_end()
+    );
+    assert!(
+        readme.contains(&shown),
+        "the README should show:\n\n{shown}"
+    );
 }
 
 #[test]

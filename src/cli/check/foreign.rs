@@ -202,12 +202,17 @@ impl Row {
     }
 }
 
+/// How many rows of a violation are shown: the last of them tell the most.
+const ROWS_SHOWN: usize = 24;
+
 /// The rows of one violation, its culprit marked.
 fn shown(evidence: &Evidence, rows: &[Row]) -> String {
     let rows: Vec<&Row> = rows
         .iter()
         .filter(|row| evidence.events.contains(&row.index))
         .collect();
+    let earlier = rows.len().saturating_sub(ROWS_SHOWN);
+    let rows = &rows[earlier..];
     let widest = |column: fn(&Row) -> &str| {
         let lengths = rows.iter().map(|row| column(row).chars().count());
         lengths.max().unwrap_or(0)
@@ -230,5 +235,9 @@ fn shown(evidence: &Evidence, rows: &[Row]) -> String {
         }
         printable(line.trim_end()) + "\n"
     };
-    rows.iter().map(line).collect()
+    let earlier = match earlier {
+        0 => String::new(),
+        more => format!("     and {more} before these; --json has the index of each\n"),
+    };
+    earlier + &rows.iter().map(line).collect::<String>()
 }
