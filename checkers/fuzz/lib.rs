@@ -5,7 +5,9 @@ use deposed_checkers::import::{Entries, Entry, Format, lease};
 
 /// Reads bytes in a format.
 pub fn read(format: Format, bytes: &[u8]) {
-    let entries: Vec<Entry> = Entries::new(format, bytes, "fuzz").map_while(Result::ok).collect();
+    let entries: Vec<Entry> = Entries::new(format, bytes, "fuzz")
+        .map_while(Result::ok)
+        .collect();
     for (before, after) in entries.iter().zip(entries.iter().skip(1)) {
         assert!(before.index < after.index, "indices rise");
     }
