@@ -280,11 +280,13 @@ impl Search<'_> {
     /// Every configuration that one operation under way makes of this one, where that
     /// can be of use.
     fn moved(&mut self, config: &Config, moves: &Moves, op: usize) -> Vec<Config> {
-        let target = self.operations[op];
+        let (target, now) = (self.operations[op], self.now());
         let wanted = |state: Id| {
             let wanted = moves.wanted.as_ref();
             wanted.is_none_or(|wanted| wanted.contains(&state))
         };
+        // To set again what was set just now hides nothing more.
+        let again = |does| does == Does::Set(config.state) && config.set == now;
         let mut made = Vec::new();
         // What was not taken of those alike that surely happened, soonest end first.
         let mut sure: Option<(Does, u64)> = None;
@@ -303,7 +305,8 @@ impl Search<'_> {
             }
             let useful = match does {
                 Does::See(_) => false,
-                Does::Set(state) => wanted(state) && (must || state != config.state),
+                Does::Set(_) if !must && again(does) => false,
+                Does::Set(state) => wanted(state),
                 Does::Swap(_, state) => must || wanted(state),
                 Does::Append(_) => true,
             };
@@ -321,7 +324,7 @@ impl Search<'_> {
                 let other = other.operation;
                 other.must && other.does == does && !pending::has(&config.taken, *slot)
             };
-            let idle = does == Does::Set(config.state)
+            let idle = again(does)
                 || pending::used(&config.used, *group) >= asked
                 || (target.must && does == target.does)
                 || moves.slots.iter().any(sooner);
