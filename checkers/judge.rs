@@ -38,6 +38,22 @@ pub(crate) trait Checker {
     fn verdict(self: Box<Self>) -> Verdict;
 }
 
+/// `mutex-linearizable` of a history whose locks are leases: they run out, so
+/// `lease-linearizable` judges them.
+struct NoPlainLock;
+
+impl Checker for NoPlainLock {
+    fn see(&mut self, _: &Step<'_>) {}
+
+    fn found(&self) -> bool {
+        false
+    }
+
+    fn verdict(self: Box<Self>) -> Verdict {
+        Verdict::NotClaimed("a lease is no plain lock: lease-linearizable judges it".to_owned())
+    }
+}
+
 /// Judges a history while it is read.
 ///
 /// Memory is bounded by what is open (calls, beliefs, terms, writes that may yet
@@ -67,9 +83,9 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A judge of every check.
+    /// A judge of every check that leases have.
     pub fn new(header: &Header) -> Self {
-        Self::of(header, &Check::ALL)
+        Self::of(header, &Check::OF_LEASES)
     }
 
     /// A judge of these checks alone.
@@ -89,6 +105,7 @@ impl Judge {
                 Check::ElectionBarrier => Box::new(ElectionBarrier::new(header)),
                 Check::LeaseLinearizable => Box::new(LeaseLinearizable::new(header)),
                 Check::RegisterLinearizable => Box::new(RegisterLinearizable::new()),
+                Check::MutexLinearizable => Box::new(NoPlainLock),
                 Check::LockDelay => Box::new(LockDelay::new(header)),
                 Check::Failover => Box::new(Failover::new(header)),
                 Check::Conduct => Box::new(Conduct::new()),
@@ -162,7 +179,7 @@ impl Judge {
     }
 }
 
-/// Judges a history held in memory by every check.
+/// Judges a history held in memory by every check that leases have.
 pub fn judge(header: &Header, events: &[Event]) -> Verdicts {
     let mut judge = Judge::new(header);
     for event in events {

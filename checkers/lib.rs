@@ -34,6 +34,8 @@
 //!
 //! - [`history`]: what an event is; [`reader`] and [`writer`] turn lines into events
 //!   and back, plain or gzipped;
+//! - [`import`] reads other tools' histories (Jepsen's, etcd's, tables), which a [`model`]
+//!   judges, or the checks of leases;
 //! - [`well_formed`]: the rules that pair calls with their completions;
 //! - [`judge`]: runs the checks, one file each, over a stream of events;
 //! - [`verdict`]: what they say, times and spans in the words of [`units`]. [`Check::needs`](verdict::Check::needs) tells which
@@ -53,6 +55,7 @@ pub mod import;
 pub mod judge;
 mod lease_linearizable;
 mod line;
+mod linearizable;
 mod lock_delay;
 pub mod model;
 mod owners;

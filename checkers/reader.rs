@@ -71,7 +71,7 @@ pub enum Problem {
     /// The first line is no header.
     #[error(
         "not a deposed history: its first line is not a header like {{\"deposed\":1,…}}; is this \
-         the right file?"
+         the right file? Another tool's can be checked, and no more"
     )]
     NotAHistory,
     /// A header that does not fit.
@@ -136,6 +136,15 @@ enum Found {
     Line(bool),
 }
 
+impl Problem {
+    pub(crate) fn of_io(error: io::Error) -> Problem {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Problem::TornGzip,
+            _ => Problem::Read(error),
+        }
+    }
+}
+
 impl<R: BufRead> Reader<R> {
     /// Reads the header. `file` is the name that errors carry.
     ///
@@ -172,10 +181,7 @@ impl<R: BufRead> Reader<R> {
         (&mut self.input)
             .take(limit)
             .read_until(b'\n', &mut self.buffer)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => Problem::TornGzip,
-                _ => Problem::Read(error),
-            })?;
+            .map_err(Problem::of_io)?;
         if self.buffer.is_empty() {
             return Ok(Found::Nothing);
         }
@@ -283,26 +289,34 @@ pub fn open(
 ) -> Result<(Header, Reader<Box<dyn BufRead + Send>>), ReadError> {
     let path = path.as_ref();
     let file = path.display().to_string();
-    let failed = |problem| ReadError {
-        file: file.clone(),
-        line: 0,
-        problem,
-    };
+    match text(path) {
+        Ok(input) => Reader::new(input, file),
+        Err(problem) => Err(ReadError {
+            file,
+            line: 0,
+            problem,
+        }),
+    }
+}
+
+/// A file's text, plain or gzipped; `-` is standard input.
+pub(crate) fn text(path: &Path) -> Result<Box<dyn BufRead + Send>, Problem> {
     let mut input: Box<dyn BufRead + Send> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(io::stdin()))
     } else {
-        let opened = File::open(path).map_err(|error| failed(Problem::Open(error)))?;
+        let opened = File::open(path).map_err(Problem::Open)?;
         Box::new(BufReader::with_capacity(1 << 16, opened))
     };
     let mut magic = Vec::with_capacity(2);
     let read = (&mut input).take(2).read_to_end(&mut magic);
-    read.map_err(|error| failed(Problem::Read(error)))?;
+    read.map_err(Problem::Read)?;
     let gzipped = magic == [0x1f, 0x8b];
     let input = io::Cursor::new(magic).chain(input);
-    if gzipped {
-        let plain = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input));
-        Reader::new(Box::new(plain), file)
-    } else {
-        Reader::new(Box::new(input), file)
-    }
+    Ok(match gzipped {
+        true => Box::new(BufReader::with_capacity(
+            1 << 16,
+            MultiGzDecoder::new(input),
+        )),
+        false => Box::new(input),
+    })
 }

@@ -19,7 +19,7 @@
 //! oldest open call, and the writes and deletes that were never answered; and some of
 //! the values that were overwritten last, so as to say by what.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::history::{Answer, Body, Event, Kind, Name, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
@@ -29,24 +29,19 @@ mod datum;
 mod evidence;
 mod order;
 mod register;
+mod registers;
 mod written;
 
-use datum::Datum;
-use order::{Act, Conflict, Stay};
-use register::{Overwritten, Register, Wrong};
+pub(crate) use datum::Datum;
+pub(crate) use order::Act;
+pub(crate) use register::TwiceWritten;
+pub(crate) use registers::Registers;
 use written::Id;
-
-/// How many overwritten values are remembered, of all keys together.
-const REMEMBERED: usize = 16_384;
 
 #[derive(Default)]
 pub(crate) struct RegisterLinearizable {
     leases: BTreeMap<Name, Lease>,
-    registers: Vec<(Name, Register)>,
-    /// By register and value.
-    overwritten: BTreeMap<(usize, Datum), Overwritten>,
-    /// Those, oldest first.
-    oldest: VecDeque<(usize, Datum)>,
+    registers: Registers,
     any_read: bool,
     unknown: Option<String>,
     found: Option<Evidence>,
@@ -68,8 +63,7 @@ impl RegisterLinearizable {
         if let Some(at) = self.leases.get(lease).and_then(|l| l.registers.get(key)) {
             return *at;
         }
-        let at = self.registers.len();
-        self.registers.push((key.clone(), Register::default()));
+        let at = self.registers.add(key.clone());
         let lease = self.leases.entry(lease.clone()).or_default();
         lease.registers.insert(key.clone(), at);
         at
@@ -79,7 +73,7 @@ impl RegisterLinearizable {
         match op {
             Op::Read(read) => {
                 let at = self.register(&read.lease, &read.key);
-                self.registers[at].1.reads(event.index);
+                self.registers.at(at).reads(event.index);
             }
             Op::Write(write) => {
                 let at = self.register(&write.lease, &write.key);
@@ -98,7 +92,7 @@ impl RegisterLinearizable {
     fn changes(&mut self, event: &Event, op: &Op, at: usize, id: Option<Id>, value: Option<Datum>) {
         let (index, process) = (event.index, &event.process);
         if let Some(id) = id
-            && !self.registers[at].1.knows(id, value.as_ref())
+            && !self.registers.at(at).knows(id, value.as_ref())
         {
             let (token, seq) = id;
             let lease = self.leases.entry(op.lease().clone()).or_default();
@@ -114,18 +108,20 @@ impl RegisterLinearizable {
                 Some(highest) => {
                     let before = std::mem::replace(highest, (seq, at, value.clone()));
                     let (seq, at, value) = before;
-                    self.registers[at].1.forget((token, seq), value);
+                    self.registers.at(at).forget((token, seq), value);
                 }
                 None => drop(lease.highest.insert(token, (seq, at, value.clone()))),
             }
         }
-        let (key, register) = &mut self.registers[at];
         match value {
-            None => register.deletes(index, process, id),
+            None => self.registers.at(at).deletes(index, process, id),
             Some(value) => {
-                if let Err(register::TwiceWritten) =
-                    register.writes(index, process, id, value.clone())
-                {
+                let written = self
+                    .registers
+                    .at(at)
+                    .writes(index, process, id, value.clone());
+                if written == Err(TwiceWritten) {
+                    let key = self.registers.key(at);
                     self.unknown.get_or_insert_with(|| {
                         format!(
                             "{value} is written to {key} again while it can still be read: which \
@@ -166,42 +162,7 @@ impl RegisterLinearizable {
             _ => None,
         };
         self.any_read |= event.kind == Kind::Ok && found.is_some();
-        let (overwritten, oldest) = (&mut self.overwritten, &mut self.oldest);
-        let mut over = |gone: Overwritten| {
-            if oldest.len() == REMEMBERED
-                && let Some(first) = oldest.pop_front()
-            {
-                overwritten.remove(&first);
-            }
-            oldest.push_back((at, gone.value.clone()));
-            overwritten.insert((at, gone.value.clone()), gone);
-        };
-        let result = self.registers[at]
-            .1
-            .completes(act, event.kind, found, &mut over);
-        if let Err(wrong) = result {
-            let wrong = self.with_what_is_remembered(at, wrong);
-            self.found = Some(evidence::of(&self.registers[at].0, wrong));
-        }
-    }
-
-    /// A value that nobody can have read any more may have been overwritten.
-    fn with_what_is_remembered(&mut self, at: usize, wrong: Wrong) -> Wrong {
-        let Wrong::NeverWritten(read, value) = wrong else {
-            return wrong;
-        };
-        match self.overwritten.remove(&(at, value.clone())) {
-            Some(gone) => {
-                let around = Stay {
-                    value: Some(value),
-                    first: gone.first,
-                    last: read,
-                };
-                Wrong::NoOrder(Conflict::Between(Box::new(around), Box::new(gone.by)))
-            }
-            None if self.oldest.len() == REMEMBERED => Wrong::NotThere(read, value),
-            None => Wrong::NeverWritten(read, value),
-        }
+        self.found = self.registers.completes(at, act, event.kind, found).err();
     }
 }
 
@@ -231,11 +192,7 @@ impl Checker for RegisterLinearizable {
         if let Some(why) = self.unknown {
             return Verdict::Unknown(why);
         }
-        let ends = self.registers.iter_mut().filter_map(|(key, register)| {
-            let wrong = register.ends().err()?;
-            Some(evidence::of(key, wrong))
-        });
-        match ends.min_by_key(|evidence| evidence.culprit) {
+        match self.registers.ends() {
             Some(evidence) => Verdict::Violated(evidence),
             None if !self.any_read => {
                 Verdict::NotClaimed("no read was answered in this history".to_owned())

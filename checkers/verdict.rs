@@ -113,6 +113,8 @@ pub enum Check {
     LeaseLinearizable,
     /// Each key behaves like one register: some order explains every read.
     RegisterLinearizable,
+    /// A lock is held by one at a time: some order explains every acquire and release.
+    MutexLinearizable,
     /// After an expiry a lease stays closed to new owners for the lock-delay.
     LockDelay,
     /// Once faults are healed, a leader writes within the bound.
@@ -123,7 +125,24 @@ pub enum Check {
 
 impl Check {
     /// Every check, in the order in which verdicts are printed.
-    pub const ALL: [Check; 11] = [
+    pub const ALL: [Check; 12] = [
+        Check::WellFormed,
+        Check::TokenMonotonicity,
+        Check::StorageSafety,
+        Check::ZombieWrite,
+        Check::BeliefSafety,
+        Check::ElectionBarrier,
+        Check::LeaseLinearizable,
+        Check::RegisterLinearizable,
+        Check::MutexLinearizable,
+        Check::LockDelay,
+        Check::Failover,
+        Check::Conduct,
+    ];
+
+    /// Those that judge a history of leases, in that order: all but the one for plain
+    /// locks, which no lease is.
+    pub const OF_LEASES: [Check; 11] = [
         Check::WellFormed,
         Check::TokenMonotonicity,
         Check::StorageSafety,
@@ -148,6 +167,7 @@ impl Check {
             Check::ElectionBarrier => "election-barrier",
             Check::LeaseLinearizable => "lease-linearizable",
             Check::RegisterLinearizable => "register-linearizable",
+            Check::MutexLinearizable => "mutex-linearizable",
             Check::LockDelay => "lock-delay",
             Check::Failover => "failover",
             Check::Conduct => "conduct",
@@ -172,6 +192,9 @@ impl Check {
                  and releases, with lease timing in the header"
             }
             Check::RegisterLinearizable => "reads, writes and deletes as clients saw them",
+            Check::MutexLinearizable => {
+                "acquires and releases of a plain lock, in another tool's history"
+            }
             Check::LockDelay => {
                 "the header's lock_delay; granted, renewed, released, with the store's clock, or \
                  acquires, renewals and releases"

@@ -9,7 +9,7 @@ use crate::history::Name;
 
 /// A JSON value other than null, which is absence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Datum {
+pub(crate) enum Datum {
     Text(Name),
     /// Its JSON.
     Other(Name),

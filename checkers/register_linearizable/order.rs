@@ -29,7 +29,7 @@ use crate::history::{F, Name};
 
 /// An operation in time: the indices of its invoke and of its completion.
 #[derive(Clone, Debug)]
-pub(super) struct Act {
+pub(crate) struct Act {
     pub f: F,
     pub process: Name,
     pub invoke: u64,
@@ -124,6 +124,11 @@ pub(super) struct Order {
 }
 
 impl Order {
+    /// How many stays and deletes are held in memory.
+    pub fn held(&self) -> usize {
+        self.upcoming.len() + self.reads.len() + self.values.len() + self.deletes.len()
+    }
+
     /// Adds what is known to its end: nothing will change it any more.
     pub fn add(&mut self, stay: Stay) {
         if stay.begins() >= self.swept {
@@ -209,9 +214,13 @@ impl Order {
             self.must_be_absent(from, Some(&stay))?;
         }
         self.values.clear();
-        self.newest = None;
         self.stayed = Some(stay.clone());
-        self.holds = Some(stay);
+        match self.holds {
+            None => self.holds = Some(stay),
+            // What ended the absence stays what shows that it is over: this value may
+            // have come after a read that waits.
+            Some(_) => self.newest = Some(stay),
+        }
         Ok(())
     }
 

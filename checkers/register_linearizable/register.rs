@@ -16,7 +16,7 @@ use crate::history::{F, Kind, Name};
 
 /// Why a register cannot be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TwiceWritten;
+pub(crate) struct TwiceWritten;
 
 /// What is wrong with a register.
 #[derive(Debug)]
@@ -83,6 +83,11 @@ pub(super) struct Overwritten {
 impl Register {
     pub fn reads(&mut self, invoke: u64) {
         self.open.insert(invoke, Open::Read);
+    }
+
+    /// How many calls, values and deletes are held in memory.
+    pub fn held(&self) -> usize {
+        self.open.len() + self.written.len() + self.deletes.len() + self.order.held()
     }
 
     /// A write, or another try of one. A value that can still be read must not be

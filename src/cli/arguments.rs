@@ -2,8 +2,15 @@
 
 use std::{num::NonZero, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
-use deposed_checkers::history::{Name, Nanos};
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use deposed_checkers::{
+    history::{Name, Nanos},
+    import::Format,
+    model::Model,
+};
 
 use crate::{
     sweep::{
@@ -21,6 +28,30 @@ Exit codes:
   2    bad usage or bad input, whatever else was found
   3    unknown: a check was undecided, or a mark was never seen; 1 comes before 3
   130  interrupted by Ctrl-C before the last seed, with nothing violated so far";
+
+const FORMATS: &str = "\
+Formats:
+  deposed       JSON lines with a header, as `deposed run` keeps them
+  edn           Jepsen's history.edn: a vector of operations, or one after another
+  json          the same as JSON objects, an array (elle-cli) or one after another
+  jepsen-log    INFO  jepsen.util - PROCESS TYPE F VALUE (porcupine's etcd logs)
+  etcd          operations.json of etcd's robustness tests, or the folder of client-N/
+  csv           a table with the columns process,type,f and any of time,token,key,value,error
+
+Models, and their operations:
+  lease         acquire, renew, release, fence, write, read, delete: all the lease checks
+  mutex         acquire, release, by anybody
+  owned-mutex   acquire, release, by the holder alone
+  fenced-mutex  the same, acquires returning rising tokens
+  register      read, write, of each key
+  cas-register  read, write, cas, of each key
+  kv            get, put, append, of each key
+
+Exit codes:
+  0    valid; what a check does not claim is printed and counts as valid
+  1    a check was violated
+  2    bad usage or bad input, whatever else was found
+  3    unknown: a check was undecided; 1 comes before 3";
 
 /// Fault-injection tests for lease-based leader election with fencing tokens
 #[derive(Parser)]
@@ -71,7 +102,7 @@ was violated in a run; 2: bad usage; 3: a check was undecided; 130: interrupted,
 goes on.")]
     Sweep(SweepArgs),
     /// Judge recorded histories, ours or yours
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = FORMATS)]
     Check(CheckArgs),
     /// Plant every flaw in turn and tell which check convicts it, and how soon
     #[command(after_help = "\
@@ -307,9 +338,15 @@ pub(super) struct SweepArgs {
 
 #[derive(Args)]
 pub(super) struct CheckArgs {
-    /// Histories, plain or gzipped; - is standard input
+    /// Histories, plain or gzipped; - is standard input, a folder an etcd report
     #[arg(value_name = "HISTORY", required = true)]
     pub(super) histories: Vec<PathBuf>,
+    /// What they are written in [default: as their first bytes tell]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub(super) format: Option<FormatArg>,
+    /// What another tool's operations were done to [default: as the first of them tell]
+    #[arg(long, value_name = "MODEL", value_parser = model_parser())]
+    pub(super) model: Option<Model>,
     /// Print one JSON object a history
     #[arg(long)]
     pub(super) json: bool,
@@ -347,6 +384,41 @@ pub(super) struct ShowArgs {
     /// Write a page for a browser to this new file; - is standard output
     #[arg(long, value_name = "OUT")]
     pub(super) html: Option<PathBuf>,
+}
+
+/// A format: ours, or another tool's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FormatArg {
+    Deposed,
+    Of(Format),
+}
+
+impl FormatArg {
+    pub(super) fn foreign(self) -> Option<Format> {
+        match self {
+            FormatArg::Deposed => None,
+            FormatArg::Of(format) => Some(format),
+        }
+    }
+}
+
+/// Takes the formats' names, and tells them where it is given another.
+fn format_parser() -> impl TypedValueParser<Value = FormatArg> {
+    let foreign = Format::ALL.map(Format::name);
+    let names = PossibleValuesParser::new(["deposed"].into_iter().chain(foreign));
+    names.map(|name| match name.parse() {
+        Ok(format) => FormatArg::Of(format),
+        Err(_) => FormatArg::Deposed,
+    })
+}
+
+/// The same for models.
+fn model_parser() -> impl TypedValueParser<Value = Model> {
+    let names = PossibleValuesParser::new(Model::ALL.map(Model::name));
+    names.map(|name| {
+        let named = Model::ALL.into_iter().find(|model| model.name() == name);
+        named.unwrap_or(Model::Lease)
+    })
 }
 
 fn at_least_one(text: &str) -> Result<NonZero<u64>, String> {

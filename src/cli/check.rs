@@ -1,43 +1,58 @@
-//! `deposed check`: verdicts on recorded histories, each read once, line by line.
+//! `deposed check`: verdicts on recorded histories, each read once, line by line: ours,
+//! and those that other tools recorded.
 
 use std::path::Path;
 
 use deposed_checkers::{
+    history::{Event, Header},
+    import::{self, Format, History, OpenError},
     judge::Judge,
-    reader::{self, ReadError},
+    model::Model,
+    reader::{self, Problem, ReadError},
     verdict::{Check, Verdict, Verdicts},
 };
 use serde::Serialize;
 
-use super::{Console, Exit, arguments::CheckArgs, names};
+use super::{
+    Console, Exit,
+    arguments::{CheckArgs, FormatArg},
+    names,
+};
 use crate::report::{
     Halt,
     failure::{Exhibits, Failure, Next, others},
     text::{argument, counted},
 };
 
+mod foreign;
+
+use foreign::Foreign;
+
 pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
     let only: Result<Vec<Check>, Halt> = args.only.iter().map(|name| names::check(name)).collect();
     let only = only?;
     let mut exit = Exit::Valid;
     for path in &args.histories {
-        match judged(path, &only) {
+        match judged(path, args, &only) {
             Ok(judged) => {
                 let text = match args.json {
                     true => judged.json()? + "\n",
-                    false => judged.text(path),
+                    false => judged.text(path, args.format),
                 };
                 console.out.write_all(text.as_bytes())?;
                 exit = exit.and(judged.exit());
             }
-            Err(error) => {
-                console.complain(&error.to_string());
+            Err(sentence) => {
+                console.complain(&sentence);
                 exit = Exit::BadInput;
             }
         }
     }
     Ok(exit)
 }
+
+/// The name of our own format.
+const DEPOSED: &str = "deposed";
 
 /// Why a header alone is not judged.
 const NO_EVENTS: &str = "the history holds no events: there is nothing to judge";
@@ -50,28 +65,93 @@ struct Judged {
     lasting: bool,
     replayable: bool,
     verdicts: Verdicts,
+    /// How another tool's was understood.
+    foreign: Option<Foreign>,
 }
 
-/// All checks, or these only: those must then come to a verdict.
-fn judged(path: &Path, only: &[Check]) -> Result<Judged, ReadError> {
-    let (header, reader) = reader::open(path)?;
-    let mut judge = match only {
-        [] => Judge::new(&header),
-        only => Judge::of(&header, only),
+/// All checks, or these only: those must then come to a verdict. What cannot be read is a
+/// sentence.
+fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, String> {
+    let history = match args.format {
+        Some(FormatArg::Deposed) => {
+            let (header, events) = reader::open(path).map_err(|error| error.to_string())?;
+            History::Deposed(Box::new(header), events)
+        }
+        Some(FormatArg::Of(format)) => {
+            import::open(path, Some(format)).map_err(|error| error.to_string())?
+        }
+        None => import::open(path, None).map_err(unknown)?,
     };
-    let mut events = 0;
-    for event in reader {
-        judge.see(&event?);
-        events += 1;
-    }
-    let mut verdicts = judge.finish();
-    for (_, verdict) in &mut verdicts.0 {
-        if events == 0 {
+    let mut judged = match history {
+        History::Deposed(header, events) => match args.model {
+            None | Some(Model::Lease) => {
+                own(path, &header, events, only).map_err(|error| error.to_string())?
+            }
+            Some(model) => {
+                return Err(format!(
+                    "{}: one of deposed's own histories, which are of leases, and no {model}; \
+                     leave --model out",
+                    path.display()
+                ));
+            }
+        },
+        History::Foreign(entries) => {
+            let mut foreign = foreign::judged(entries, args.model, only)?;
+            let verdicts = std::mem::replace(&mut foreign.verdicts, Verdicts(Vec::new()));
+            Judged {
+                file: path.display().to_string(),
+                events: foreign.entries,
+                lasting: path.exists(),
+                replayable: false,
+                verdicts,
+                foreign: Some(foreign),
+            }
+        }
+    };
+    for (_, verdict) in &mut judged.verdicts.0 {
+        if judged.events == 0 {
             // Every rule is kept where nothing happened: that says nothing of a system.
             *verdict = Verdict::Unknown(NO_EVENTS.to_owned());
         } else if !only.is_empty() {
             *verdict = verdict.clone().required();
         }
+    }
+    Ok(judged)
+}
+
+/// Of a file that begins like nothing that is known, what could be done.
+fn unknown(error: OpenError) -> String {
+    match error {
+        OpenError::Deposed(ReadError {
+            file,
+            problem: Problem::NotAHistory,
+            ..
+        }) => {
+            let formats = Format::ALL.map(Format::name).join(", ");
+            format!(
+                "{file}:1: not a deposed history: its first line is not a header like \
+                 {{\"deposed\":1,…}}; is this the right file? Another tool's that does not begin \
+                 like one is named with --format ({formats})"
+            )
+        }
+        error => error.to_string(),
+    }
+}
+
+fn own(
+    path: &Path,
+    header: &Header,
+    reader: impl Iterator<Item = Result<Event, ReadError>>,
+    only: &[Check],
+) -> Result<Judged, ReadError> {
+    let mut judge = match only {
+        [] => Judge::new(header),
+        only => Judge::of(header, only),
+    };
+    let mut events = 0;
+    for event in reader {
+        judge.see(&event?);
+        events += 1;
     }
     let needed = ["cluster", "schedule"];
     Ok(Judged {
@@ -79,7 +159,8 @@ fn judged(path: &Path, only: &[Check]) -> Result<Judged, ReadError> {
         events,
         lasting: path.is_file(),
         replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
-        verdicts,
+        verdicts: judge.finish(),
+        foreign: None,
     })
 }
 
@@ -122,15 +203,23 @@ impl Judged {
                 _ => None,
             },
         });
+        let foreign = self.foreign.as_ref();
         let object = Json {
             file: &self.file,
+            format: foreign.map_or(DEPOSED, |foreign| foreign.format.name()),
+            model: foreign.map_or(Model::Lease, |foreign| foreign.model).name(),
+            left_out: foreign.map_or(&[], |foreign| &foreign.left_out),
             verdict: self.word(),
             checks: checks.collect(),
         };
         serde_json::to_string(&object).map_err(|error| Halt::BadInput(error.to_string()))
     }
 
-    fn text(&self, path: &Path) -> String {
+    fn text(&self, path: &Path, format: Option<FormatArg>) -> String {
+        if let Some(foreign) = &self.foreign {
+            let format = format.and_then(FormatArg::foreign);
+            return foreign.text(&self.verdicts, self.word(), path, format);
+        }
         if self.verdicts.violated().next().is_none() {
             let (word, events) = (self.word(), counted(self.events, "event"));
             if self.events == 0 {
@@ -182,6 +271,11 @@ fn show(path: &Path, exhibits: &mut Exhibits) -> Result<(), ReadError> {
 #[derive(Serialize)]
 struct Json<'a> {
     file: &'a str,
+    format: &'a str,
+    model: &'a str,
+    /// What the format's reader made nothing of.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    left_out: &'a [String],
     verdict: &'a str,
     checks: Vec<JsonCheck<'a>>,
 }

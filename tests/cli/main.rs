@@ -1,5 +1,6 @@
 //! The command line as its user meets it: exit codes, sentences, files.
 
+mod foreign;
 #[path = "../forger/mod.rs"]
 mod forger;
 mod header;

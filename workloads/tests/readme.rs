@@ -88,6 +88,34 @@ fn the_timeline_it_shows_is_drawn() {
 }
 
 #[test]
+fn the_verdict_on_a_table_is_printed() {
+    let readme = readme();
+    let table = readme.split("```csv\n").nth(1).expect("a table");
+    let table = table.split("```").next().unwrap_or_default();
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme-table");
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let file = dir.join("elections.csv");
+    std::fs::write(&file, table).expect("it can be written");
+    let file = file.to_str().expect("a path in UTF-8");
+    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+    let workloads = deposed_workloads::all();
+    let suite = Suite { workloads, systems };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = cli::run(&suite, ["deposed", "check", file], &mut out, &mut err);
+    assert_eq!(code, 1);
+    let out = String::from_utf8(out).expect("text");
+    let out = out.replace(file, "elections.csv");
+    let shown = format!(
+        "```text\n$ deposed check elections.csv\n{}\n```",
+        out.trim_end()
+    );
+    assert!(
+        readme.contains(&shown),
+        "the README should show:\n\n{shown}"
+    );
+}
+
+#[test]
 fn what_it_shows_of_shrinking_is_printed() {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme-shrinking");
     let _ = std::fs::remove_dir_all(&kept);

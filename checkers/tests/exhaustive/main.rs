@@ -12,6 +12,7 @@ use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
 
 mod clients;
 mod leases;
+mod models;
 mod register_linearizable;
 
 /// How many histories were valid, and how many not.
@@ -24,6 +25,19 @@ struct Shares {
 impl Shares {
     /// The check must say what the search found.
     fn compare(&self, found: &Verdict, explained: bool, events: &[Event]) -> TestCaseResult {
+        self.compare_lines(found, explained, || {
+            let lines = events.iter().map(deposed_checkers::writer::event_line);
+            lines.collect()
+        })
+    }
+
+    /// The same of a history in another form.
+    fn compare_lines(
+        &self,
+        found: &Verdict,
+        explained: bool,
+        lines: impl FnOnce() -> Vec<String>,
+    ) -> TestCaseResult {
         let (share, agree) = match explained {
             true => (&self.valid, *found == Verdict::Valid),
             false => (&self.violated, found.is_violated()),
@@ -32,14 +46,10 @@ impl Shares {
         if agree {
             return Ok(());
         }
-        let lines: Vec<String> = events
-            .iter()
-            .map(deposed_checkers::writer::event_line)
-            .collect();
         Err(TestCaseError::fail(format!(
             "an order is {}, and the check says {found:?}:\n{}",
             if explained { "there" } else { "not there" },
-            lines.join("\n")
+            lines().join("\n")
         )))
     }
 }

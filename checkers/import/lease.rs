@@ -1,0 +1,424 @@
+//! A foreign history as events of a lease: what `--model lease` judges.
+//!
+//! Each operation is named by its `f`, as in this crate's own format: `acquire`, `renew`,
+//! `release`, `fence`, `write`, `read`, `delete`; an `info` that is no call's end may be a
+//! `lead` or a `follow`. What they carry stands in a field of the entry, or in a map that is
+//! its value:
+//!
+//! | what | where, the first that is there |
+//! | --- | --- |
+//! | token | `token`; in a map `:token` or `:fence`; the value itself, where it is a number, of an acquire's `ok` and of fences, renewals and releases |
+//! | lease | in a map `:lease`; `key`, of all but reads, writes and deletes; `lease` |
+//! | key of data | `key`; in a map `:key`; the first of a value `[key value]`; `value` |
+//! | data | in a map that has it `:value`; the second of `[key value]`; the value itself |
+//! | error | `error`, a word, or a map with `:kind`, `:presented` and `:seen` |
+//!
+//! The history has no header: no lease timing, no lock-delay, no clocks' rates, so that
+//! checks which need these claim nothing, and say which it was. Where it has no tokens, those
+//! that need tokens do the same. Lines stand in the order in which things happened, which
+//! is all that is judged of time: one that is earlier than the line before takes that one's.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{Entry, Problem, ReadError, Value};
+use crate::history::{
+    Acquire, Answer, Body, Delete, Event, F, FORMAT_VERSION, Failure, Fence, Follow, Header, Kind,
+    Lead, NEMESIS, Name, Nanos, Observation, Op, Read, Release, Renew, Token, Write,
+};
+
+/// The lease of an entry that names none.
+const LEASE: &str = "lease";
+/// The key of an entry that names none.
+const KEY: &str = "value";
+
+/// What a foreign history says of itself: nothing.
+pub fn header() -> Header {
+    Header {
+        deposed: FORMAT_VERSION,
+        workload: Name::default(),
+        system: Name::default(),
+        seed: 0,
+        lease: None,
+        network: None,
+        clocks: BTreeMap::new(),
+        rest: serde_json::Map::new(),
+    }
+}
+
+/// An iterator over a foreign history's events, numbered from 0 without gaps. After an error
+/// it ends.
+///
+/// ```
+/// use deposed_checkers::import::{Entries, Format, lease};
+/// use deposed_checkers::judge::Judge;
+/// use deposed_checkers::verdict::{Check, Verdict};
+///
+/// let history = "\
+/// process,type,f,token,value
+/// a,invoke,acquire,,
+/// a,ok,acquire,7,
+/// b,invoke,acquire,,
+/// b,ok,acquire,8,
+/// b,invoke,fence,8,
+/// b,ok,fence,8,
+/// a,invoke,write,7,late
+/// a,ok,write,7,late
+/// ";
+/// let entries = Entries::new(Format::Csv, history.as_bytes(), "a.csv");
+/// let mut judge = Judge::new(&lease::header());
+/// for event in lease::Events::new(entries, "a.csv") {
+///     judge.see(&event?);
+/// }
+/// let verdicts = judge.finish();
+/// let Some(Verdict::Violated(evidence)) = verdicts.of(Check::StorageSafety) else { panic!() };
+/// assert_eq!((evidence.culprit, &*evidence.expected), (7, "refused, storage had seen 8"));
+/// # Ok::<(), deposed_checkers::import::ReadError>(())
+/// ```
+pub struct Events<I> {
+    entries: I,
+    file: String,
+    next_index: u64,
+    now: Option<Nanos>,
+    requests: u64,
+    /// By process: what it does, and whether its value is `[key value]`.
+    open: BTreeMap<Name, (F, bool)>,
+    /// By process: the request by which it holds a lease.
+    holding: BTreeMap<(Name, Name), u64>,
+    /// By process: the lease that it asks for.
+    asking: BTreeMap<Name, (Name, u64)>,
+    ended: bool,
+}
+
+impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
+    /// Makes events of entries. `file` is the name that errors carry.
+    pub fn new(entries: I, file: impl Into<String>) -> Self {
+        Events {
+            entries,
+            file: file.into(),
+            next_index: 0,
+            now: None,
+            requests: 0,
+            open: BTreeMap::new(),
+            holding: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            ended: false,
+        }
+    }
+
+    fn event(&mut self, entry: Entry) -> Result<Event, ReadError> {
+        let place = entry.place;
+        self.made(entry).map_err(|problem| ReadError {
+            file: self.file.clone(),
+            place: Some(place),
+            problem,
+        })
+    }
+
+    fn made(&mut self, entry: Entry) -> Result<Event, Problem> {
+        let body = self.body(&entry)?;
+        let time = match (self.now, entry.time) {
+            (None, time) => time.unwrap_or(0),
+            (Some(now), Some(time)) => time.max(now),
+            (Some(now), None) => now.saturating_add(1),
+        };
+        self.now = Some(time);
+        let index = self.next_index;
+        self.next_index += 1;
+        Ok(Event {
+            index,
+            time,
+            process: entry.process,
+            kind: entry.kind,
+            call: None,
+            body,
+            error: entry.error.as_ref().map(failure).transpose()?,
+        })
+    }
+
+    fn body(&mut self, entry: &Entry) -> Result<Body, Problem> {
+        if entry.process == NEMESIS {
+            return Ok(Body::Nemesis(entry.f.clone(), plain(&entry.value)));
+        }
+        let f = F::of_name(&entry.f);
+        match (entry.kind, f) {
+            (Kind::Invoke, Some(f)) => {
+                let op = self.op(f, entry)?;
+                let pair = matches!(&entry.value, Value::List(items) if items.len() == 2);
+                let keyed = pair && entry.key.is_none();
+                self.open.insert(entry.process.clone(), (f, keyed));
+                Ok(Body::Invoke(op))
+            }
+            (Kind::Invoke, None) => {
+                let known = [
+                    "acquire", "renew", "release", "fence", "write", "read", "delete",
+                ];
+                let what = format!(
+                    "'{}' is no operation of a lease, which are {}; name the model that it is of",
+                    entry.f,
+                    known.join(", ")
+                );
+                Err(Problem::field("f", what))
+            }
+            (_, Some(f))
+                if self
+                    .open
+                    .get(&entry.process)
+                    .is_some_and(|open| open.0 == f) =>
+            {
+                let keyed = self.open.remove(&entry.process).is_some_and(|open| open.1);
+                self.answer(f, keyed, entry)
+                    .map(|answer| Body::Complete(f, answer))
+            }
+            _ => self.observation(entry),
+        }
+    }
+
+    fn op(&mut self, f: F, entry: &Entry) -> Result<Op, Problem> {
+        let (lease, token) = (lease(entry), token(entry, f)?);
+        let holder = entry.process.clone();
+        let (key, value) = datum(entry);
+        Ok(match f {
+            F::Acquire => {
+                // Whoever holds it and asks again, repeats its request.
+                let held = self.holding.get(&(holder.clone(), lease.clone()));
+                let request = held.copied().unwrap_or_else(|| {
+                    self.requests += 1;
+                    self.requests
+                });
+                self.asking.insert(holder.clone(), (lease.clone(), request));
+                Op::Acquire(Acquire {
+                    lease,
+                    holder,
+                    request,
+                    ttl: 0,
+                })
+            }
+            F::Renew => {
+                self.requests += 1;
+                Op::Renew(Renew {
+                    lease,
+                    holder,
+                    token,
+                    attempt: self.requests,
+                    ttl: 0,
+                })
+            }
+            F::Release => {
+                self.holding.remove(&(holder.clone(), lease.clone()));
+                Op::Release(Release {
+                    lease,
+                    holder,
+                    token,
+                })
+            }
+            F::Fence => {
+                let missing = "missing; a fence tells storage a token";
+                let token = token.ok_or_else(|| Problem::field("token", missing))?;
+                Op::Fence(Fence { lease, token })
+            }
+            F::Write => Op::Write(Write {
+                lease,
+                token,
+                seq: None,
+                key,
+                value: plain(value),
+            }),
+            F::Delete => Op::Delete(Delete {
+                lease,
+                token,
+                seq: None,
+                key,
+            }),
+            F::Read => Op::Read(Read { lease, token, key }),
+        })
+    }
+
+    fn answer(&mut self, f: F, keyed: bool, entry: &Entry) -> Result<Answer, Problem> {
+        let asked = match f {
+            F::Acquire => self.asking.remove(&entry.process),
+            _ => None,
+        };
+        if entry.kind != Kind::Ok {
+            return Ok(Answer::None);
+        }
+        Ok(match f {
+            F::Acquire => {
+                if let Some((lease, request)) = asked {
+                    self.holding.insert((entry.process.clone(), lease), request);
+                }
+                token(entry, f)?.map_or(Answer::None, Answer::Token)
+            }
+            F::Read => {
+                let value = match &entry.value {
+                    Value::Map(fields) if fields.contains_key("value") => &fields["value"],
+                    Value::List(items) if keyed && items.len() == 2 => &items[1],
+                    value => value,
+                };
+                Answer::Value(plain(value))
+            }
+            _ => Answer::None,
+        })
+    }
+
+    /// What is no end of a call.
+    fn observation(&self, entry: &Entry) -> Result<Body, Problem> {
+        let (lease, holder) = (lease(entry), entry.process.clone());
+        let token = || token(entry, F::Fence);
+        let field = |name| match &entry.value {
+            Value::Map(fields) => fields.get(name),
+            _ => None,
+        };
+        let nanos = |name: &'static str| match field(name) {
+            None | Some(Value::Nil) => Ok(None),
+            Some(value) => match whole(value) {
+                Some(time) => Ok(Some(time)),
+                None => {
+                    let what = format!("{value} is no time: they are whole nanoseconds");
+                    Err(Problem::field(name, what))
+                }
+            },
+        };
+        Ok(match &*entry.f {
+            "lead" => Body::Observed(Observation::Lead(Lead {
+                lease,
+                holder,
+                token: token()?,
+                until: nanos("until")?,
+                sent: nanos("sent")?,
+            })),
+            "follow" => Body::Observed(Observation::Follow(Follow {
+                lease,
+                holder,
+                token: token()?,
+            })),
+            _ => Body::Foreign(entry.f.clone(), plain(&entry.value)),
+        })
+    }
+}
+
+impl<I: Iterator<Item = Result<Entry, ReadError>>> Iterator for Events<I> {
+    type Item = Result<Event, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let event = self.entries.next()?.and_then(|entry| self.event(entry));
+        self.ended = event.is_err();
+        Some(event)
+    }
+}
+
+fn lease(entry: &Entry) -> Name {
+    let of_data = matches!(&*entry.f, "read" | "write" | "delete");
+    let named = match &entry.value {
+        Value::Map(fields) => fields.get("lease"),
+        _ => None,
+    };
+    let named = named.or(entry.key.as_ref().filter(|_| !of_data));
+    named.map_or_else(|| LEASE.into(), text)
+}
+
+fn token(entry: &Entry, f: F) -> Result<Option<Token>, Problem> {
+    let alone = match f {
+        F::Acquire => entry.kind == Kind::Ok,
+        F::Renew | F::Release | F::Fence => true,
+        F::Write | F::Delete | F::Read => false,
+    };
+    let given = match (&entry.token, &entry.value) {
+        (Some(token), _) => Some(token),
+        (None, Value::Map(fields)) => fields.get("token").or(fields.get("fence")),
+        (None, value @ (Value::Int(_) | Value::Number(_))) if alone => Some(value),
+        _ => None,
+    };
+    match given {
+        None | Some(Value::Nil) => Ok(None),
+        Some(value) => match whole(value) {
+            Some(token) => Ok(Some(token)),
+            None => {
+                let what = format!(
+                    "{value} is no fencing token: they are whole numbers from 0 to {}",
+                    Token::MAX
+                );
+                Err(Problem::field("token", what))
+            }
+        },
+    }
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::Number(number) => number.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The key of data, and the data.
+fn datum(entry: &Entry) -> (Name, &Value) {
+    match (&entry.key, &entry.value) {
+        (key, Value::Map(fields)) if fields.contains_key("value") || fields.contains_key("key") => {
+            let key = key.as_ref().or(fields.get("key"));
+            (
+                key.map_or_else(|| KEY.into(), text),
+                fields.get("value").unwrap_or(&Value::Nil),
+            )
+        }
+        (Some(key), value) => (text(key), value),
+        (None, Value::List(items)) if items.len() == 2 => (text(&items[0]), &items[1]),
+        (None, value) => (KEY.into(), value),
+    }
+}
+
+fn text(value: &Value) -> Name {
+    value.name().unwrap_or_else(|| value.to_string().into())
+}
+
+fn failure(error: &Value) -> Result<Failure, Problem> {
+    Ok(match error {
+        Value::Map(fields) => {
+            let number = |name: &'static str| match fields.get(name) {
+                None | Some(Value::Nil) => Ok(None),
+                Some(value) => whole(value).map(Some).ok_or_else(|| {
+                    Problem::field("error", format!("{name} {value} is no fencing token"))
+                }),
+            };
+            let kind = fields.get("kind").or(fields.get("type"));
+            Failure {
+                kind: kind.map_or_else(|| error.to_string().into(), text),
+                presented: number("presented")?,
+                seen: number("seen")?,
+            }
+        }
+        // [:retry-failure "…"]
+        Value::List(items) => Failure::new(items.first().map_or_else(Name::default, text)),
+        word => Failure::new(text(word)),
+    })
+}
+
+/// A value as JSON has it. Different values stay different.
+fn plain(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Nil => serde_json::Value::Null,
+        Value::Bool(value) => json!(value),
+        Value::Int(number) => json!(number),
+        Value::Text(text) => json!(text),
+        // JSON has one kind of text.
+        Value::Word(word) => json!(format!(":{word}")),
+        Value::Number(number) => match number.parse::<u64>() {
+            Ok(number) => json!(number),
+            Err(_) => json!({"number": number}),
+        },
+        Value::List(items) => items.iter().map(plain).collect(),
+        Value::Set(items) => json!({"set": items.iter().map(plain).collect::<Vec<_>>()}),
+        Value::Map(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(key, value)| (key.to_string(), plain(value)));
+            serde_json::Value::Object(fields.collect())
+        }
+        Value::Tagged(tag, value) => json!({tag.as_str(): plain(value)}),
+    }
+}

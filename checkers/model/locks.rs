@@ -1,0 +1,412 @@
+//! `mutex-linearizable`: locks by key, in one pass.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::calls::{Call, Calls, Ended};
+use super::guess::token;
+use super::{Budget, Model};
+use crate::history::Kind;
+use crate::linearizable::mutex::{Mutex, Step};
+use crate::linearizable::owned::{self, Owned};
+use crate::linearizable::states::{Id, States};
+use crate::linearizable::witness::Part;
+use crate::linearizable::{Does, Limit, NEVER, Operation};
+use crate::verdict::{Evidence, Verdict};
+
+/// How many operations of a lock without owners are remembered for evidence.
+const REMEMBERED: usize = 512;
+
+/// The states of a lock without owners.
+const FREE: Id = 0;
+const HELD: Id = 1;
+
+/// About what one operation takes that is held in memory.
+const BYTES: u64 = 96;
+
+pub(super) struct Locks {
+    model: Model,
+    budget: Budget,
+    locks: BTreeMap<usize, Lock>,
+    /// Operations held in memory, of all locks.
+    held: u64,
+    any: bool,
+    wrong: Option<(usize, Wrong)>,
+    unknown: Option<String>,
+}
+
+enum Lock {
+    Anybody(Box<Anybody>),
+    Owned(Owned),
+}
+
+/// A lock without owners, and what it did last.
+#[derive(Default)]
+struct Anybody {
+    mutex: Mutex,
+    /// By invoke.
+    live: BTreeMap<u64, (Step, u32)>,
+    /// Never answered: how many acquires, and releases.
+    lost: [usize; 2],
+    last: VecDeque<Operation>,
+    forgot: bool,
+}
+
+enum Wrong {
+    Owned(owned::Wrong),
+    /// The operations to look at, and the one that failed where that is what is wrong.
+    Anybody {
+        operations: Vec<Operation>,
+        whole: bool,
+        failed: Option<(Operation, Step)>,
+        now: Option<u64>,
+    },
+}
+
+fn does(step: Step) -> Does {
+    match step {
+        Step::Acquire => Does::Swap(FREE, HELD),
+        Step::Release => Does::Swap(HELD, FREE),
+    }
+}
+
+impl Anybody {
+    fn remembers(&mut self, operation: Operation) {
+        if self.last.len() == REMEMBERED {
+            self.last.pop_front();
+            self.forgot = true;
+        }
+        self.last.push_back(operation);
+    }
+
+    /// What was remembered, in the order of the invokes, with all that may have happened.
+    fn operations(&self) -> Vec<Operation> {
+        let open = |step, invoke, process| Operation {
+            invoke,
+            complete: NEVER,
+            must: false,
+            does: does(step),
+            process,
+        };
+        let mut operations: Vec<Operation> = self.last.iter().copied().collect();
+        let live = self.live.iter();
+        operations.extend(live.map(|(invoke, (step, process))| open(*step, *invoke, *process)));
+        for (step, lost) in [Step::Acquire, Step::Release].into_iter().zip(self.lost) {
+            // More cannot be of use; when they began is not kept.
+            operations.extend((0..lost.min(REMEMBERED)).map(|_| open(step, 0, 0)));
+        }
+        operations.sort_by_key(|operation| operation.invoke);
+        operations
+    }
+}
+
+impl Locks {
+    pub fn new(model: Model, budget: Budget) -> Self {
+        Locks {
+            model,
+            budget,
+            locks: BTreeMap::new(),
+            held: 0,
+            any: false,
+            wrong: None,
+            unknown: None,
+        }
+    }
+
+    fn lock(&mut self, key: usize) -> &mut Lock {
+        let model = self.model;
+        self.locks.entry(key).or_insert_with(|| match model {
+            Model::Mutex => Lock::Anybody(Box::default()),
+            _ => Lock::Owned(Owned::default()),
+        })
+    }
+
+    fn over(&self) -> bool {
+        self.wrong.is_some() || self.unknown.is_some()
+    }
+
+    pub fn begins(&mut self, call: &Call) -> Result<(), String> {
+        let step = step(self.model, &call.f)?;
+        if self.over() {
+            return Ok(());
+        }
+        match self.lock(call.key) {
+            Lock::Owned(lock) if step == Step::Release => lock.releases(call.process, call.invoke),
+            Lock::Owned(_) => {}
+            Lock::Anybody(lock) => {
+                let before = lock.mutex.held();
+                lock.mutex.begins(step, call.invoke);
+                lock.live.insert(call.invoke, (step, call.process));
+                let now = lock.mutex.held();
+                self.holds(before, now, call.invoke);
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&mut self, before: usize, now: usize, index: u64) {
+        self.held = self.held + now as u64 - before as u64;
+        let bytes = self.budget.bytes;
+        if self.held * BYTES > bytes {
+            self.unknown = Some(format!(
+                "{} operations are under way or were never answered at index {index}, more than \
+                 the budget of {bytes} bytes holds; up to there the locks have an order",
+                self.held
+            ));
+        }
+    }
+
+    pub fn ends(&mut self, ended: Ended<'_>) -> Result<(), String> {
+        let step = step(self.model, &ended.call.f)?;
+        if self.over() {
+            return Ok(());
+        }
+        let Ended {
+            call,
+            kind,
+            complete,
+            value,
+            token: apart,
+        } = ended;
+        self.any |= kind == Kind::Ok;
+        let answered = owned::Call {
+            process: call.process,
+            invoke: call.invoke,
+            complete,
+        };
+        let fenced = self.model == Model::FencedMutex;
+        let lock = match self.lock(call.key) {
+            Lock::Owned(lock) => {
+                let result = match (step, kind) {
+                    (Step::Acquire, Kind::Ok) => {
+                        lock.acquired(answered, token(apart.unwrap_or(value)).filter(|_| fenced))
+                    }
+                    (Step::Release, Kind::Ok) => lock.released(answered),
+                    (Step::Release, Kind::Fail) => lock.failed_release(answered),
+                    (Step::Release, _) => {
+                        lock.lost_release(call.process);
+                        Ok(())
+                    }
+                    (Step::Acquire, _) => Ok(()),
+                };
+                self.wrong = result.err().map(|wrong| (call.key, Wrong::Owned(wrong)));
+                return Ok(());
+            }
+            Lock::Anybody(lock) => lock,
+        };
+        let before = lock.mutex.held();
+        lock.live.remove(&call.invoke);
+        let operation = Operation {
+            invoke: call.invoke,
+            complete,
+            must: true,
+            does: does(step),
+            process: call.process,
+        };
+        let result = match kind {
+            Kind::Ok => {
+                lock.remembers(operation);
+                lock.mutex.happened(step, call.invoke, complete)
+            }
+            Kind::Fail => lock.mutex.failed(step, call.invoke),
+            _ => {
+                lock.lost[step as usize] += 1;
+                lock.mutex.lost(step, call.invoke);
+                Ok(())
+            }
+        };
+        if result.is_err() {
+            let wrong = Wrong::Anybody {
+                operations: lock.operations(),
+                whole: !lock.forgot,
+                failed: (kind == Kind::Fail).then_some((operation, step)),
+                now: (kind == Kind::Ok).then_some(complete),
+            };
+            self.wrong = Some((call.key, wrong));
+            return Ok(());
+        }
+        let now = lock.mutex.held();
+        self.holds(before, now, complete);
+        Ok(())
+    }
+
+    pub fn verdict(self, calls: &Calls) -> Verdict {
+        if let Some((key, wrong)) = self.wrong {
+            let lock = calls
+                .key(key)
+                .map_or("the lock".to_owned(), |key| format!("lock {key}"));
+            return Verdict::Violated(match wrong {
+                Wrong::Owned(wrong) => of_owned(&lock, wrong, calls),
+                Wrong::Anybody {
+                    operations,
+                    whole,
+                    failed,
+                    now,
+                } => of_anybody(&lock, &operations, whole, failed, now, calls, self.budget),
+            });
+        }
+        match self.unknown {
+            Some(why) => Verdict::Unknown(why),
+            None if !self.any => {
+                Verdict::NotClaimed("no acquire or release was answered in this history".to_owned())
+            }
+            None => Verdict::Valid,
+        }
+    }
+}
+
+fn step(model: Model, f: &str) -> Result<Step, String> {
+    match f {
+        "acquire" => Ok(Step::Acquire),
+        "release" => Ok(Step::Release),
+        _ => Err(super::registers::not_of(model, f)),
+    }
+}
+
+fn of_owned(lock: &str, wrong: owned::Wrong, calls: &Calls) -> Evidence {
+    let name = |call: owned::Call| calls.process(call.process);
+    let events = |call: owned::Call| [call.invoke, call.complete];
+    match wrong {
+        owned::Wrong::Overlap(before, call) if before.process == call.process => Evidence::new(
+            format!(
+                "{} acquired {lock} again, and had not released it",
+                name(call)
+            ),
+            [events(before), events(call)].concat(),
+            call.complete,
+            "failed, or no answer",
+        ),
+        owned::Wrong::Overlap(before, call) => Evidence::new(
+            format!(
+                "{} acquired {lock} while {} held it",
+                name(call),
+                name(before)
+            ),
+            [events(before), events(call)].concat(),
+            call.complete,
+            format!("no answer before {} releases", name(before)),
+        ),
+        owned::Wrong::Unreleased(before, call, release) => Evidence::new(
+            format!(
+                "{} acquired {lock} while {} held it, whose release failed",
+                name(call),
+                name(before)
+            ),
+            [events(before), events(call), events(release)].concat(),
+            call.complete,
+            format!("no answer before {} releases", name(before)),
+        ),
+        owned::Wrong::NotHolder(Some(before), release) => Evidence::new(
+            format!(
+                "{} released {lock} again, and had not acquired it since",
+                name(release)
+            ),
+            [events(before), events(release)].concat(),
+            release.complete,
+            "failed: it did not hold it",
+        ),
+        owned::Wrong::NotHolder(None, release) => Evidence::new(
+            format!(
+                "{} released {lock}, which it had not acquired",
+                name(release)
+            ),
+            events(release),
+            release.complete,
+            "failed: it did not hold it",
+        ),
+        owned::Wrong::NotAbove(before, highest, call, token) => Evidence::new(
+            format!(
+                "{} acquired {lock} with token {token}, though {} had acquired it with token \
+                 {highest} before",
+                name(call),
+                name(before)
+            ),
+            [events(before), events(call)].concat(),
+            call.complete,
+            format!("a token above {highest}"),
+        ),
+    }
+}
+
+fn of_anybody(
+    lock: &str,
+    operations: &[Operation],
+    whole: bool,
+    failed: Option<(Operation, Step)>,
+    now: Option<u64>,
+    calls: &Calls,
+    budget: Budget,
+) -> Evidence {
+    let mut states = States::default();
+    let limit = Limit {
+        steps: budget.steps.min(super::registers::WITNESS_STEPS),
+        bytes: budget.bytes,
+    };
+    let part = Part {
+        operations,
+        start: whole.then_some(FREE),
+    };
+    let completed = |now| {
+        let mut all = operations.iter();
+        all.position(|operation| operation.complete == now)
+    };
+    let culprit = match now {
+        Some(now) => completed(now),
+        None => part.culprit(&mut states, limit),
+    };
+    let Some(culprit) = culprit else {
+        // Only an operation that failed too long after what it would have explained.
+        let (failed, what) = failed.map_or((None, "operation"), |(operation, step)| {
+            let what = if step == Step::Acquire {
+                "acquire"
+            } else {
+                "release"
+            };
+            (Some(operation), what)
+        });
+        let events = failed.map_or([0, 0], |failed| [failed.invoke, failed.complete]);
+        let name = failed.map_or("somebody", |failed| calls.process(failed.process));
+        let sentence = format!(
+            "{name}'s {what} of {lock} failed, though the operations answered since it began have \
+             no order without it"
+        );
+        return Evidence::new(sentence, events, events[1], "ok, or no answer");
+    };
+    let witness = part.witness(culprit, &mut states, limit);
+    let shown: Vec<&Operation> = witness.iter().map(|at| &operations[*at]).collect();
+    let culprit = &operations[culprit];
+    let name = calls.process(culprit.process);
+    let alike = |operation: &&&Operation| {
+        operation.does == culprit.does && operation.complete != culprit.complete
+    };
+    let before = shown
+        .iter()
+        .rev()
+        .find(alike)
+        .map(|operation| calls.process(operation.process));
+    let (did, other) = match culprit.does == does(Step::Acquire) {
+        true => ("acquired", "release"),
+        false => ("released", "acquire"),
+    };
+    let mut sentence = match (before, shown.len()) {
+        (Some(before), 2) => format!(
+            "{name} {did} {lock}, which {before} had {did}, and no {other} can have come in between"
+        ),
+        (Some(_), count) => format!(
+            "{name} {did} {lock}, and no order explains the {count} operations shown: too few \
+             {other}s can have come in between"
+        ),
+        (None, _) => format!("{name} {did} {lock}, and no {other} can have come before"),
+    };
+    let mut events: Vec<u64> = (shown.iter())
+        .flat_map(|operation| [operation.invoke, operation.complete])
+        .collect();
+    if let Some((failed, _)) = failed {
+        sentence += &format!(", as one of {} failed", calls.process(failed.process));
+        events.extend([failed.invoke, failed.complete]);
+    }
+    let expected = match culprit.does == does(Step::Acquire) {
+        true => "no answer while it was held",
+        false => "failed, as it was free",
+    };
+    Evidence::new(sentence, events, culprit.complete, expected)
+}

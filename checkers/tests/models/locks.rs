@@ -1,0 +1,179 @@
+//! Locks: by anybody, by their holder, with tokens.
+
+use deposed_checkers::model::Model::{FencedMutex, Mutex, OwnedMutex};
+
+use crate::{complains, convicts, passes, verdict};
+
+const HANDED_OVER: &str = "1 invoke acquire\n1 ok acquire\n2 invoke acquire\n1 invoke release\n\
+                           1 ok release\n2 ok acquire";
+
+#[test]
+fn a_lock_is_held_by_one_at_a_time() {
+    for model in [Mutex, OwnedMutex, FencedMutex] {
+        passes(HANDED_OVER, model);
+    }
+    let both = "1 invoke acquire\n1 ok acquire\n2 invoke acquire\n2 ok acquire";
+    convicts(
+        both,
+        Mutex,
+        "process 2 acquired the lock, which process 1 had acquired, and no release",
+        &[0, 1, 2, 3],
+    );
+    convicts(
+        both,
+        OwnedMutex,
+        "process 2 acquired the lock while process 1 held it",
+        &[0, 1, 2, 3],
+    );
+}
+
+/// Without owners, anybody's release may come in between; with them, the holder's alone.
+#[test]
+fn a_release_under_way_frees_the_lock() {
+    let freed_by = |process| {
+        format!(
+            "1 invoke acquire\n1 ok acquire\n{process} invoke release\n2 invoke acquire\n\
+             2 ok acquire"
+        )
+    };
+    passes(&freed_by(1), Mutex);
+    passes(&freed_by(3), Mutex);
+    passes(&freed_by(1), OwnedMutex);
+    convicts(
+        &freed_by(3),
+        OwnedMutex,
+        "while process 1 held it",
+        &[0, 1, 3, 4],
+    );
+}
+
+#[test]
+fn a_release_that_failed_frees_nothing() {
+    let text = "1 invoke acquire\n1 ok acquire\n1 invoke release\n2 invoke acquire\n\
+                2 ok acquire\n1 fail release";
+    convicts(
+        text,
+        Mutex,
+        "as one of process 1 failed",
+        &[0, 1, 2, 3, 4, 5],
+    );
+    convicts(
+        text,
+        OwnedMutex,
+        "whose release failed",
+        &[0, 1, 2, 3, 4, 5],
+    );
+    let lost = text.replace("fail", "info");
+    passes(&lost, Mutex);
+    passes(&lost, OwnedMutex);
+}
+
+/// What was made on credit is claimed by the operation that was under way then.
+#[test]
+fn an_acquire_that_was_never_answered_may_explain_one_release() {
+    let one = "1 invoke acquire\n1 info acquire\n2 invoke release\n2 ok release";
+    passes(one, Mutex);
+    let two = format!("{one}\n3 invoke release\n3 ok release");
+    convicts(
+        &two,
+        Mutex,
+        "process 3 released the lock, which process 2 had released, and no acquire",
+        &[2, 3, 4, 5],
+    );
+}
+
+/// What began after a release cannot explain it, once what began before has failed.
+#[test]
+fn a_later_acquire_does_not_explain_an_earlier_release() {
+    let before =
+        "1 invoke acquire\n3 invoke acquire\n2 invoke release\n2 ok release\n1 fail acquire";
+    passes(before, Mutex);
+    let after =
+        "1 invoke acquire\n2 invoke release\n2 ok release\n3 invoke acquire\n1 fail acquire";
+    convicts(
+        after,
+        Mutex,
+        "process 2 released the lock, and no acquire can have come before, as one of process 1 \
+         failed",
+        &[0, 1, 2, 4],
+    );
+}
+
+#[test]
+fn only_the_holder_releases() {
+    let text = "1 invoke acquire\n1 ok acquire\n2 invoke release\n2 ok release";
+    passes(text, Mutex);
+    convicts(
+        text,
+        OwnedMutex,
+        "process 2 released the lock, which it had not acquired",
+        &[2, 3],
+    );
+    let again = "1 invoke acquire\n1 ok acquire\n1 invoke release\n1 ok release\n\
+                 1 invoke release\n1 ok release";
+    convicts(
+        again,
+        OwnedMutex,
+        "process 1 released the lock again",
+        &[2, 3, 4, 5],
+    );
+}
+
+#[test]
+fn tokens_rise() {
+    let with = |first: &str, second: &str| {
+        format!(
+            "1 invoke acquire\n1 ok acquire {first}\n1 invoke release\n1 ok release\n\
+             2 invoke acquire\n2 ok acquire {second}"
+        )
+    };
+    passes(&with("7", "8"), FencedMutex);
+    passes(&with("7", "nil"), FencedMutex);
+    for second in ["7", "5"] {
+        convicts(
+            &with("7", second),
+            FencedMutex,
+            &format!("process 2 acquired the lock with token {second}, though process 1"),
+            &[0, 1, 4, 5],
+        );
+    }
+    // A lock without tokens makes no promise of them.
+    passes(&with("7", "5"), OwnedMutex);
+}
+
+#[test]
+fn locks_are_told_apart_by_their_keys() {
+    let of = |key| {
+        format!(
+            "1 invoke acquire [a nil]\n1 ok acquire [a nil]\n2 invoke acquire [{key} nil]\n\
+             2 ok acquire [{key} nil]"
+        )
+        .replace('a', "\"a\"")
+        .replace("\"a\"cquire", "acquire")
+    };
+    passes(&of("4"), OwnedMutex);
+    convicts(
+        &of("a"),
+        OwnedMutex,
+        "process 2 acquired lock a while",
+        &[0, 1, 2, 3],
+    );
+}
+
+/// Who holds the lock is not known once a process goes on after an answer that never came.
+#[test]
+fn an_owner_does_not_go_on_after_a_lost_answer() {
+    let text = "1 invoke acquire\n1 info acquire\n1 invoke release\n1 ok release";
+    complains(
+        text,
+        Some(OwnedMutex),
+        "3:1: process 1 goes on after a call",
+    );
+    passes(text, Mutex);
+}
+
+#[test]
+fn where_nothing_was_answered_nothing_is_claimed() {
+    let text = "1 invoke acquire\n1 fail acquire";
+    assert_eq!(verdict(text, Mutex).word(), "not-claimed");
+}

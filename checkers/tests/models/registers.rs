@@ -1,0 +1,193 @@
+//! Registers, with `cas` and without.
+
+use deposed_checkers::model::Budget;
+use deposed_checkers::model::Model::{CasRegister, Register};
+use deposed_checkers::verdict::{Check, Verdict};
+
+use crate::{convicts, passes, try_judge, verdict};
+
+#[test]
+fn a_register_is_nil_at_first() {
+    passes("1 invoke read\n1 ok read nil", Register);
+    let gone = "1 invoke write 3\n1 ok write 3\n2 invoke read\n2 ok read nil";
+    convicts(
+        gone,
+        Register,
+        "process 2 found the register absent",
+        &[0, 1, 2, 3],
+    );
+}
+
+/// A write of a value that can still be read, again: the pass gives it to the search.
+#[test]
+fn a_value_may_be_written_again() {
+    let last = |read: u8| {
+        format!(
+            "1 invoke write 3\n1 ok write 3\n1 invoke write 3\n1 ok write 3\n1 invoke write 4\n\
+             1 ok write 4\n2 invoke read\n2 ok read {read}"
+        )
+    };
+    passes(&last(4), Register);
+    let evidence = convicts(
+        &last(3),
+        Register,
+        "process 2 read 3 of the register, which can only have held 4 then",
+        &[4, 5, 6, 7],
+    );
+    assert_eq!((evidence.culprit, evidence.expected.as_str()), (7, "4"));
+}
+
+#[test]
+fn a_cas_finds_what_it_replaces() {
+    let from = |from: u8| {
+        format!("1 invoke write 3\n1 ok write 3\n2 invoke cas [{from} 5]\n2 ok cas [{from} 5]")
+    };
+    passes(&from(3), CasRegister);
+    convicts(
+        &from(4),
+        CasRegister,
+        "process 2's cas of the register from 4 to 5 succeeded, though it can only have held 3",
+        // Nobody wrote 4, ever.
+        &[2, 3],
+    );
+}
+
+/// What surely did not happen explains nothing; what was not answered may explain it.
+#[test]
+fn only_what_may_have_happened_explains_a_read() {
+    let ended = |kind: &str| {
+        format!(
+            "1 invoke write 1\n1 ok write 1\n2 invoke cas [1 2]\n2 {kind} cas [1 2]\n\
+             3 invoke read\n3 ok read 2\n3 invoke cas [2 1]\n3 ok cas [2 1]"
+        )
+    };
+    passes(&ended("info"), CasRegister);
+    convicts(
+        &ended("fail"),
+        CasRegister,
+        "process 3 read 2 of the register, which can only have held 1 then",
+        &[4, 5],
+    );
+}
+
+/// It can take effect at any later time, and then once.
+#[test]
+fn a_lost_write_takes_effect_once() {
+    let reads = |last: u8| {
+        format!(
+            "1 invoke write 1\n1 info write 1\n2 invoke write 2\n2 ok write 2\n3 invoke read\n\
+             3 ok read 1\n2 invoke cas [1 2]\n2 ok cas [1 2]\n3 invoke read\n3 ok read {last}"
+        )
+    };
+    passes(&reads(2), CasRegister);
+    convicts(
+        &reads(1),
+        CasRegister,
+        "process 3 read 1 of the register",
+        &[6, 7, 8, 9],
+    );
+}
+
+/// The lost write of 2 hides the write of 1 that was under way, though 2 was there already.
+#[test]
+fn setting_a_value_again_hides_a_write_under_way() {
+    let text = "1 invoke write 2\n1 ok write 2\n2 invoke write 2\n2 info write 2\n\
+                3 invoke cas [2 3]\n4 invoke write 1\n3 ok cas [2 3]\n4 ok write 1\n\
+                1 invoke read\n1 ok read 3";
+    passes(text, CasRegister);
+    let without = text.replace("2 info", "2 fail");
+    convicts(&without, CasRegister, "process 1 read 3", &[5, 7, 8, 9]);
+}
+
+#[test]
+fn a_read_without_an_answer_shows_nothing() {
+    let text = "1 invoke write 1\n1 ok write 1\n2 invoke read\n2 info read nil\n3 invoke read";
+    assert_eq!(verdict(text, CasRegister).word(), "not-claimed");
+}
+
+#[test]
+fn keys_are_registers_of_their_own() {
+    let text = |key: u8| {
+        format!(
+            "1 invoke write [1 3]\n1 ok write [1 3]\n2 invoke cas [{key} [3 4]]\n\
+             2 ok cas [{key} [3 4]]"
+        )
+    };
+    passes(&text(1), CasRegister);
+    convicts(
+        &text(2),
+        CasRegister,
+        "cas of key 2 from 3 to 4 succeeded, though it can only have held nil then",
+        &[2, 3],
+    );
+}
+
+/// Of several keys the one that goes wrong first is reported, on any number of threads.
+#[test]
+fn the_first_violation_is_reported() {
+    let text = "1 invoke cas [7 [1 2]]\n2 invoke cas [3 [1 2]]\n2 ok cas [3 [1 2]]\n\
+                1 ok cas [7 [1 2]]";
+    for jobs in [1, 2, 8] {
+        let budget = Budget {
+            jobs,
+            ..Budget::default()
+        };
+        let judged = try_judge(text, None, budget).unwrap();
+        let Some(Verdict::Violated(evidence)) = judged.verdicts.of(Check::RegisterLinearizable)
+        else {
+            panic!("not convicted")
+        };
+        assert_eq!(evidence.events, [1, 2], "{jobs} jobs");
+    }
+}
+
+/// What was proven before the budget ended is said.
+#[test]
+fn a_budget_that_ends_is_unknown() {
+    let text = "1 invoke cas [7 [nil 2]]\n1 ok cas [7 [nil 2]]\n1 invoke cas [8 [nil 2]]\n\
+                1 ok cas [8 [nil 2]]\n1 invoke cas [8 [2 3]]\n1 ok cas [8 [2 3]]";
+    let unknown = |steps, bytes| {
+        let budget = Budget {
+            steps,
+            bytes,
+            jobs: 1,
+        };
+        let judged = try_judge(text, None, budget).unwrap();
+        match judged.verdicts.of(Check::RegisterLinearizable) {
+            Some(Verdict::Unknown(why)) => Some(why.clone()),
+            _ => None,
+        }
+    };
+    assert_eq!(unknown(2, 1 << 20), None);
+    let why = unknown(1, 1 << 20).unwrap();
+    assert_eq!(
+        why,
+        "the operations of key 8 have an order up to index 5, where the budget of 1 steps ended; \
+         1 of 2 keys searched are decided, and have one"
+    );
+    assert!(
+        unknown(2, 100)
+            .unwrap()
+            .contains("does not fit into the budget of 100 bytes")
+    );
+}
+
+/// Timed-out operations that do the same are counted, not told apart: two hundred of
+/// them need few steps.
+#[test]
+fn operations_that_stay_open_cost_little() {
+    let mut text = String::new();
+    for at in 0..200 {
+        let process = 10 + at;
+        text += &format!("{process} invoke cas [{} {}]\n", at % 5, (at + 1) % 5);
+        text += &format!("1 invoke write {0}\n1 ok write {0}\n", at % 3);
+        text += &format!("2 invoke read\n2 ok read {}\n", (at % 3 + at % 2) % 5);
+    }
+    let budget = Budget {
+        steps: 20_000,
+        ..Budget::default()
+    };
+    let judged = try_judge(&text, Some(CasRegister), budget).unwrap();
+    let verdict = judged.verdicts.of(Check::RegisterLinearizable).unwrap();
+    assert_ne!(verdict.word(), "unknown", "{verdict:?}");
+}

@@ -1,0 +1,243 @@
+//! Another tool's history: judged by a model, its evidence by line and column.
+
+use std::path::Path;
+
+use deposed_checkers::{
+    history::{Kind, Name},
+    import::{self, Entries, Entry, Format, History, Input, OpenError, ReadError, Value, lease},
+    judge::Judge,
+    model::{self, Budget, JudgeError, Model, Opening},
+    verdict::{Check, Evidence, Verdicts},
+};
+
+use crate::report::{
+    failure::others,
+    text::{counted, printable},
+};
+
+/// What was judged, and how it was understood.
+pub(super) struct Foreign {
+    pub(super) format: Format,
+    pub(super) model: Model,
+    pub(super) entries: u64,
+    /// What the reader made no entries of.
+    pub(super) left_out: Vec<String>,
+    pub(super) verdicts: Verdicts,
+}
+
+/// Judges by the model that is named, or that the first operations tell.
+pub(super) fn judged(
+    mut entries: Entries<Input>,
+    model: Option<Model>,
+    only: &[Check],
+) -> Result<Foreign, String> {
+    let (format, file) = (entries.format(), entries.file().to_owned());
+    let mut count = 0;
+    let counting = entries.by_ref().inspect(|_| count += 1);
+    let (model, verdicts) = judge(counting, &file, model, only).map_err(|error| match error {
+        JudgeError::Read(error) => error.to_string(),
+        JudgeError::Misfit { place, why } => format!("{file}:{place}: {why}"),
+        error => format!("{file}: {error}; name it with --model"),
+    })?;
+    Ok(Foreign {
+        format,
+        model,
+        entries: count,
+        left_out: entries.left_out().to_vec(),
+        verdicts,
+    })
+}
+
+fn judge(
+    entries: impl Iterator<Item = Result<Entry, ReadError>>,
+    file: &str,
+    model: Option<Model>,
+    only: &[Check],
+) -> Result<(Model, Verdicts), JudgeError<ReadError>> {
+    let Opening {
+        model,
+        certain,
+        entries,
+    } = model::opening(entries, model)?;
+    if model != Model::Lease {
+        let named = certain.then_some(model);
+        let judged = model::judge(entries, named, Budget::default())?;
+        let mut verdicts = judged.verdicts;
+        verdicts
+            .0
+            .retain(|(check, _)| only.is_empty() || only.contains(check));
+        return Ok((judged.model, verdicts));
+    }
+    let mut judge = match only {
+        [] => Judge::new(&lease::header()),
+        only => Judge::of(&lease::header(), only),
+    };
+    for event in lease::Events::new(entries, file) {
+        judge.see(&event.map_err(JudgeError::Read)?);
+    }
+    Ok((model, judge.finish()))
+}
+
+impl Foreign {
+    /// What a person is told. `path` is read again for the evidence, where it can be.
+    pub(super) fn text(
+        &self,
+        verdicts: &Verdicts,
+        word: &str,
+        path: &Path,
+        format: Option<Format>,
+    ) -> String {
+        let file = path.display().to_string();
+        let convicted = verdicts.violated().next().is_some();
+        let word = if convicted { "FAILED" } else { word };
+        let mut text = format!(
+            "{word}  {}  {}, {} as {}\n\n",
+            printable(&file),
+            self.counted(),
+            self.format,
+            self.model
+        );
+        let evidence: Vec<(Check, &Evidence)> = verdicts.violated().collect();
+        // What changed meanwhile, or was a pipe, is shown by its indices alone.
+        let rows = match path.exists() && convicted {
+            true => self.rows(path, format, &evidence).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        for (check, evidence) in &evidence {
+            text += &format!("  {check}: {}\n\n", printable(&evidence.sentence));
+            text += &shown(evidence, &rows);
+            text += "\n";
+        }
+        text += &others(&self.claims(verdicts));
+        for left_out in &self.left_out {
+            text += &format!("  left out: {}\n", printable(left_out));
+        }
+        text + "\n"
+    }
+
+    pub(super) fn counted(&self) -> String {
+        match self.entries {
+            1 => "1 entry".to_owned(),
+            _ => counted(self.entries, "entrie"),
+        }
+    }
+
+    /// Of a model other than a lease, the one check that judges it, and whatever was asked for.
+    fn claims(&self, verdicts: &Verdicts) -> Verdicts {
+        let mut claims = verdicts.clone();
+        if let Some(only) = self.model.check() {
+            claims.0.retain(|(check, verdict)| {
+                *check == only || *check == Check::WellFormed || verdict.word() == "unknown"
+            });
+        }
+        claims
+    }
+
+    /// The entries that are evidence.
+    fn rows(
+        &self,
+        path: &Path,
+        format: Option<Format>,
+        evidence: &[(Check, &Evidence)],
+    ) -> Result<Vec<Row>, OpenError> {
+        let History::Foreign(entries) = import::open(path, format)? else {
+            return Ok(Vec::new());
+        };
+        let wanted = |index: u64| {
+            let mut all = evidence.iter().flat_map(|(_, found)| &found.events);
+            all.any(|event| *event == index)
+        };
+        let mut rows = Vec::new();
+        for (count, entry) in (0..).zip(entries) {
+            let entry = entry?;
+            // A lease's events are numbered without gaps.
+            let index = match self.model {
+                Model::Lease => count,
+                _ => entry.index,
+            };
+            if wanted(index) {
+                rows.push(Row::of(index, &entry));
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// An entry as a row of evidence.
+struct Row {
+    index: u64,
+    place: String,
+    process: Name,
+    action: String,
+}
+
+impl Row {
+    fn of(index: u64, entry: &Entry) -> Row {
+        let kind = match entry.kind {
+            Kind::Invoke => "invoke",
+            Kind::Ok => "ok",
+            Kind::Fail => "fail",
+            Kind::Info => "info",
+        };
+        let mut action = format!("{kind:<6} {}", entry.f);
+        let token = entry.token.as_ref().map(|token| format!("@{token}"));
+        let key = entry.key.as_ref().map(Value::to_string);
+        let value = (entry.value != Value::Nil || entry.f == "read" && entry.kind == Kind::Ok)
+            .then(|| entry.value.to_string());
+        let error = entry.error.as_ref().map(|error| format!("({error})"));
+        for part in [key, value, token, error].into_iter().flatten() {
+            action += " ";
+            // A text may be as long as it likes.
+            action.extend(part.chars().take(60));
+            if part.chars().nth(60).is_some() {
+                action.push('…');
+            }
+        }
+        Row {
+            index,
+            place: entry.place.to_string(),
+            process: entry.process.clone(),
+            action,
+        }
+    }
+}
+
+/// How many rows of a violation are shown: the last of them tell the most.
+const ROWS_SHOWN: usize = 24;
+
+/// The rows of one violation, its culprit marked.
+fn shown(evidence: &Evidence, rows: &[Row]) -> String {
+    let rows: Vec<&Row> = rows
+        .iter()
+        .filter(|row| evidence.events.contains(&row.index))
+        .collect();
+    let earlier = rows.len().saturating_sub(ROWS_SHOWN);
+    let rows = &rows[earlier..];
+    let widest = |column: fn(&Row) -> &str| {
+        let lengths = rows.iter().map(|row| column(row).chars().count());
+        lengths.max().unwrap_or(0)
+    };
+    let (place, process) = (widest(|row| &row.place), widest(|row| &row.process));
+    let action = widest(|row| &row.action);
+    if rows.is_empty() {
+        let indices: Vec<String> = evidence.events.iter().map(u64::to_string).collect();
+        return format!("     entries {}\n", indices.join(", "));
+    }
+    let line = |row: &&Row| {
+        let culprit = row.index == evidence.culprit;
+        let mark = if culprit { '>' } else { ' ' };
+        let mut line = format!(
+            "   {mark} {:>place$}  {:<process$}  {:<action$}",
+            row.place, row.process, row.action
+        );
+        if culprit && !evidence.expected.is_empty() {
+            line += &format!("   expected: {}", evidence.expected);
+        }
+        printable(line.trim_end()) + "\n"
+    };
+    let earlier = match earlier {
+        0 => String::new(),
+        more => format!("     and {more} before these; --json has the index of each\n"),
+    };
+    earlier + &rows.iter().map(line).collect::<String>()
+}

@@ -1,0 +1,189 @@
+//! Other tools' histories on the command line: what is said of them, and with which code.
+
+use std::fs;
+
+use super::{deposed, refuses, scratch};
+
+const STALE: &str = "[{:process 0, :type :invoke, :f :write, :value 1}\n \
+                     {:process 0, :type :ok, :f :write, :value 1}\n \
+                     {:process 1, :type :invoke, :f :cas, :value [1 2]}\n \
+                     {:process 1, :type :ok, :f :cas, :value [1 2]}\n \
+                     {:process 2, :type :invoke, :f :read, :value nil}\n \
+                     {:process 2, :type :ok, :f :read, :value 1}]\n";
+
+const LATE: &str = "process,type,f,token,key,value\na,invoke,acquire,,,\na,ok,acquire,1,,\n\
+                    b,invoke,acquire,,,\nb,ok,acquire,2,,\nb,invoke,fence,2,,\nb,ok,fence,2,,\n\
+                    a,invoke,write,1,x,9\na,ok,write,1,x,9\n";
+
+#[test]
+fn a_foreign_history_is_judged_by_what_it_is() {
+    let dir = scratch("foreign");
+    fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
+    let (code, out, err) = deposed(&dir, "check DIR/stale.edn");
+    assert_eq!((code, err.as_str()), (1, ""), "{out}");
+    for part in [
+        "FAILED  DIR/stale.edn  6 entries, edn as cas-register\n",
+        "\n  register-linearizable: ",
+        " 6:2  2  ok     read 1",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(
+        !out.contains("not claimed"),
+        "what no register has is not told: {out}"
+    );
+
+    fs::write(
+        dir.join("fine.edn"),
+        STALE.replace(":read, :value 1", ":read, :value 2"),
+    )
+    .expect("it can be written");
+    let (code, out, _) = deposed(&dir, "check DIR/fine.edn");
+    assert_eq!(code, 0, "{out}");
+    assert!(
+        out.starts_with("valid  DIR/fine.edn  6 entries, edn as cas-register\n"),
+        "{out}"
+    );
+
+    let (code, out, _) = deposed(&dir, "check --json DIR/stale.edn");
+    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!(
+        (code, &object["format"], &object["model"]),
+        (1, &"edn".into(), &"cas-register".into())
+    );
+    assert_eq!(object["verdict"], "violated");
+}
+
+#[test]
+fn the_lease_checks_run_on_a_table() {
+    let dir = scratch("foreign-lease");
+    fs::write(dir.join("late.csv"), LATE).expect("it can be written");
+    let (code, out, _) = deposed(&dir, "check DIR/late.csv");
+    assert_eq!(code, 1);
+    for part in [
+        "FAILED  DIR/late.csv  8 entries, csv as lease\n",
+        "  storage-safety: a write with token 1",
+        "> 9:1  a  ok     write \"x\" 9 @1",
+        "expected: refused, storage had seen 2",
+        "lock-delay not claimed: no lock-delay in the header",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let (code, out, _) = deposed(&dir, "check DIR/late.csv --only lock-delay");
+    assert_eq!(code, 3, "asked for by name it is not claimed: {out}");
+    let (code, out, _) = deposed(&dir, "check DIR/late.csv --only token-monotonicity");
+    assert_eq!(code, 0, "{out}");
+}
+
+#[test]
+fn what_a_history_is_can_be_named() {
+    let dir = scratch("foreign-named");
+    let locks = "{:process 0 :type :invoke :f :acquire}\n{:process 0 :type :ok :f :acquire}\n\
+                 {:process 1 :type :invoke :f :release}\n{:process 1 :type :ok :f :release}\n";
+    fs::write(dir.join("locks"), locks).expect("it can be written");
+    let (code, out, _) = deposed(&dir, "check DIR/locks");
+    assert_eq!(code, 0, "anybody may release a mutex: {out}");
+    let (code, out, _) = deposed(&dir, "check DIR/locks --format edn --model owned-mutex");
+    assert_eq!(code, 1, "only its holder one that is owned: {out}");
+    refuses(
+        &dir,
+        "check DIR/locks --format json",
+        "DIR/locks:1:2: not JSON: key must be a string",
+    );
+    refuses(
+        &dir,
+        "check DIR/locks --format deposed",
+        "DIR/locks:1: not a deposed history",
+    );
+    refuses(
+        &dir,
+        "check DIR/locks --format end",
+        "[possible values: deposed, edn, json, jepsen-log, etcd, csv]",
+    );
+    refuses(
+        &dir,
+        "check DIR/locks --model lock",
+        "[possible values: lease, mutex, owned-mutex",
+    );
+    // A model that its operations do not fit.
+    refuses(&dir, "check DIR/locks --model kv", "DIR/locks:1:1: ");
+    refuses(
+        &dir,
+        "show DIR/locks",
+        "Another tool's can be checked, and no more",
+    );
+    let ours = r#"{"deposed":1}
+{"index":0,"time":0,"process":"a","type":"info","f":"mood","value":1}
+"#;
+    fs::write(dir.join("ours.jsonl"), ours).expect("it can be written");
+    assert_eq!(deposed(&dir, "check DIR/ours.jsonl --model lease").0, 0);
+    refuses(
+        &dir,
+        "check DIR/ours.jsonl --model kv",
+        "DIR/ours.jsonl: one of deposed's own histories, which are of leases, and no kv; leave --model out",
+    );
+}
+
+#[test]
+fn what_cannot_be_judged_is_told_in_a_sentence() {
+    let dir = scratch("foreign-bad");
+    for (name, text, says) in [
+        (
+            "torn",
+            &STALE[..120],
+            "DIR/torn:3:2: the file ends in the middle of the entry that begins here",
+        ),
+        (
+            "add",
+            "{:process 0 :type :invoke :f :add :value 1}",
+            "DIR/add:1:1: add is an operation of no model",
+        ),
+        (
+            "other",
+            "hello\n",
+            "Another tool's that does not begin like one is named with --format (edn, json, jepsen-log, etcd, csv)",
+        ),
+        (
+            "nemesis",
+            "{:process :nemesis :type :info :f :kill}",
+            "DIR/nemesis: no operation among the first lines tells a model",
+        ),
+    ] {
+        fs::write(dir.join(name), text).expect("it can be written");
+        for command in ["check", "check --json"] {
+            let (code, out, err) = deposed(&dir, &format!("{command} DIR/{name}"));
+            assert_eq!((code, out.as_str()), (2, ""), "{command} {name}: {err}");
+            assert!(err.contains(says), "{command} {name}: {err}");
+            assert_eq!(err.trim_end().lines().count(), 1, "{err}");
+        }
+    }
+    fs::write(dir.join("empty.edn"), "[]").expect("it can be written");
+    let (code, out, _) = deposed(&dir, "check DIR/empty.edn --model kv");
+    assert_eq!(code, 3, "nothing happened: {out}");
+    assert!(out.contains("holds no events"), "{out}");
+}
+
+#[test]
+fn the_help_of_check_lists_formats_and_models() {
+    let dir = scratch("foreign-help");
+    let (code, out, _) = deposed(&dir, "check --help");
+    assert_eq!(code, 0);
+    for format in deposed::checkers::import::Format::ALL {
+        assert!(
+            out.contains(&format!("\n  {:<14}", format.name())),
+            "{format}: {out}"
+        );
+    }
+    for model in deposed::checkers::model::Model::ALL {
+        let line = out
+            .lines()
+            .find(|line| line.starts_with(&format!("  {:<14}", model.name())));
+        let line = line.unwrap_or_else(|| panic!("{model}: {out}"));
+        // Those of locks are told once, and then the difference.
+        let same = line.contains("the same");
+        assert!(
+            same || model.operations().iter().all(|f| line.contains(f)),
+            "{line}"
+        );
+    }
+}
