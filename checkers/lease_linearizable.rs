@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{
     Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease,
     Released, Renewed, StoreRecovered,
@@ -378,6 +379,13 @@ impl Checker for LeaseLinearizable {
             _ => return,
         }
         self.any = true;
+    }
+
+    fn remembered(&self) -> Remembered {
+        self.clients
+            .remembered()
+            .and("leases", self.leases.len() + self.clocks.remembered())
+            .and("releases", self.releases.remembered())
     }
 
     fn found(&self) -> bool {

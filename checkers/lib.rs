@@ -35,7 +35,7 @@
 //! - [`history`]: what an event is; [`reader`] and [`writer`] turn lines into events
 //!   and back, plain or gzipped;
 //! - [`well_formed`]: the rules that pair calls with their completions;
-//! - [`judge`]: runs the checks, one file each, over a stream of events;
+//! - [`judge`]: runs the checks, one file each, over a stream of events, within a [`budget`];
 //! - [`verdict`]: what they say, times and spans in the words of [`units`]. [`Check::needs`](verdict::Check::needs) tells which
 //!   events a check needs; one that lacks them claims nothing, and says why.
 //!
@@ -44,6 +44,7 @@
 //! a correct system.
 
 mod belief_safety;
+pub mod budget;
 mod conduct;
 mod election_barrier;
 mod failover;
@@ -59,6 +60,7 @@ mod owners;
 mod rates;
 pub mod reader;
 mod register_linearizable;
+mod requests;
 mod retries;
 mod steady;
 mod storage_safety;

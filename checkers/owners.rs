@@ -62,6 +62,11 @@ impl Releases {
         }
     }
 
+    /// How many there are.
+    pub fn remembered(&self) -> usize {
+        self.0.values().map(|sent| 1 + sent.len()).sum()
+    }
+
     /// Those of earlier holders go with the next grant of a higher token.
     pub fn granted(&mut self, granted: &Granted) {
         if let Some(releases) = self.0.get_mut(&granted.lease) {
@@ -84,6 +89,11 @@ impl Releases {
 pub(crate) struct StoreClocks(BTreeMap<Name, Nanos>);
 
 impl StoreClocks {
+    /// How many stores there are.
+    pub fn remembered(&self) -> usize {
+        self.0.len()
+    }
+
     /// What it had shown before, if by now it has begun anew, as with a machine's restart.
     pub fn shows(&mut self, store: &Name, clock: Nanos) -> Option<Nanos> {
         let Some(last) = self.0.get_mut(store) else {

@@ -21,6 +21,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::budget::Remembered;
 use crate::history::{Answer, Body, Event, Kind, Name, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
 use crate::verdict::{Evidence, Verdict};
@@ -35,6 +36,9 @@ use datum::Datum;
 use order::{Act, Conflict, Stay};
 use register::{Overwritten, Register, Wrong};
 use written::Id;
+
+/// How many tokens of a lease are remembered with their last write, the highest.
+const TOKENS_REMEMBERED: usize = 4_096;
 
 /// How many overwritten values are remembered, of all keys together.
 const REMEMBERED: usize = 16_384;
@@ -57,6 +61,8 @@ struct Lease {
     registers: BTreeMap<Name, usize>,
     /// The highest seq of each token, and the register that it changed.
     highest: BTreeMap<Option<Token>, (u64, usize, Option<Datum>)>,
+    /// The highest token that was forgotten.
+    forgotten: Option<Token>,
 }
 
 impl RegisterLinearizable {
@@ -116,7 +122,15 @@ impl RegisterLinearizable {
                     let (seq, at, value) = before;
                     self.registers[at].1.forget((token, seq), value);
                 }
-                None => drop(lease.highest.insert(token, (seq, at, value.clone()))),
+                None if token.is_some() && token <= lease.forgotten => {
+                    return self.cannot_tell(seq, token);
+                }
+                None => {
+                    lease.highest.insert(token, (seq, at, value.clone()));
+                    if lease.highest.len() > TOKENS_REMEMBERED {
+                        self.forget_a_token(op.lease());
+                    }
+                }
             }
         }
         let (key, register) = &mut self.registers[at];
@@ -134,6 +148,20 @@ impl RegisterLinearizable {
                     });
                 }
             }
+        }
+    }
+
+    /// The lowest of a lease: whoever writes under it again came too late to be judged.
+    fn forget_a_token(&mut self, lease: &Name) {
+        let Some(lease) = self.leases.get_mut(lease) else {
+            return;
+        };
+        let lowest = lease.highest.keys().find(|token| token.is_some()).copied();
+        if let Some(token) = lowest
+            && let Some((seq, at, value)) = lease.highest.remove(&token)
+        {
+            lease.forgotten = lease.forgotten.max(token);
+            self.registers[at].1.forget((token, seq), value);
         }
     }
 
@@ -218,6 +246,19 @@ impl Checker for RegisterLinearizable {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let tokens = self.leases.values().map(|lease| lease.highest.len()).sum();
+        let of_keys = self
+            .registers
+            .iter()
+            .map(|(_, register)| register.remembered());
+        of_keys
+            .fold(Remembered::default(), Remembered::with)
+            .and("keys", 2 * self.registers.len() + self.leases.len())
+            .and("tokens and their last write", tokens)
+            .and("values that were overwritten", self.oldest.len())
     }
 
     fn found(&self) -> bool {

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{Body, Event, F, Name, Nanos, Op};
 use crate::verdict::Evidence;
 
@@ -100,6 +101,8 @@ pub(crate) struct Pairing<K> {
     open: BTreeMap<u64, Open<K>>,
     /// Calls without an id, by process.
     nameless: BTreeMap<Name, Vec<Open<K>>>,
+    /// How many those are.
+    nameless_open: usize,
     used: Ids,
 }
 
@@ -110,6 +113,7 @@ impl<K> Pairing<K> {
             last_time: 0,
             open: BTreeMap::new(),
             nameless: BTreeMap::new(),
+            nameless_open: 0,
             used: Ids::default(),
         }
     }
@@ -120,6 +124,30 @@ impl<K> Pairing<K> {
         event: &Event,
         keep: impl FnOnce(&Op) -> K,
     ) -> Result<Option<K>, Malformed> {
+        self.in_order(event)?;
+        self.pairs(event, keep)
+    }
+
+    /// What is remembered to pair calls with their completions.
+    pub fn remembered(&self) -> Remembered {
+        Remembered::default()
+            .and("open calls", self.open.len() + self.nameless_open)
+            .and(
+                "ids of calls that were not given out in a row",
+                self.used.ranges.len(),
+            )
+    }
+
+    /// Gives up pairing: only [`in_order`](Self::in_order) may be asked from here on.
+    pub fn forget(&mut self) {
+        self.open.clear();
+        self.nameless.clear();
+        self.nameless_open = 0;
+        self.used = Ids::default();
+    }
+
+    /// The rules of index and time, which need no memory.
+    pub fn in_order(&mut self, event: &Event) -> Result<(), Malformed> {
         let found = event.index;
         let expected = self.next_index;
         match found.cmp(&expected) {
@@ -135,6 +163,15 @@ impl<K> Pairing<K> {
         }
         self.next_index = self.next_index.saturating_add(1);
         self.last_time = event.time;
+        Ok(())
+    }
+
+    /// The rules of calls.
+    fn pairs(
+        &mut self,
+        event: &Event,
+        keep: impl FnOnce(&Op) -> K,
+    ) -> Result<Option<K>, Malformed> {
         match &event.body {
             Body::Invoke(op) => {
                 let open = Open {
@@ -147,11 +184,11 @@ impl<K> Pairing<K> {
                         return Err(Malformed::CallReused { call });
                     }
                     Some(call) => drop(self.open.insert(call, open)),
-                    None => self
-                        .nameless
-                        .entry(event.process.clone())
-                        .or_default()
-                        .push(open),
+                    None => {
+                        self.nameless_open += 1;
+                        let of_process = self.nameless.entry(event.process.clone());
+                        of_process.or_default().push(open);
+                    }
                 }
                 Ok(None)
             }
@@ -193,7 +230,12 @@ impl<K> Pairing<K> {
         let open = match (named.len() + nameless, named.first()) {
             (0, _) => None,
             (1, Some(call)) => self.open.remove(call),
-            (1, None) => self.nameless.get_mut(&event.process).and_then(Vec::pop),
+            (1, None) => {
+                self.nameless_open -= 1;
+                self.nameless
+                    .remove(&event.process)
+                    .and_then(|mut open| open.pop())
+            }
             (open, _) => {
                 return Err(Malformed::AmbiguousCompletion {
                     process: event.process.clone(),
@@ -210,14 +252,24 @@ impl<K> Pairing<K> {
 
 /// A set of ids as ranges: ids given out in a row cost nothing to remember.
 #[derive(Default)]
-struct Ids {
+pub(crate) struct Ids {
     /// First to last, both inclusive.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl Ids {
+    /// How many ranges there are.
+    pub fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub fn contains(&self, id: u64) -> bool {
+        let before = self.ranges.range(..=id).next_back();
+        before.is_some_and(|(_, last)| id <= *last)
+    }
+
     /// False if it was there already.
-    fn insert(&mut self, id: u64) -> bool {
+    pub fn insert(&mut self, id: u64) -> bool {
         let before = self
             .ranges
             .range(..=id)

@@ -124,6 +124,11 @@ pub(super) struct Order {
 }
 
 impl Order {
+    /// How many operations wait for their place.
+    pub fn remembered(&self) -> usize {
+        self.upcoming.len() + self.reads.len() + self.values.len() + self.deletes.len()
+    }
+
     /// Adds what is known to its end: nothing will change it any more.
     pub fn add(&mut self, stay: Stay) {
         if stay.begins() >= self.swept {
