@@ -50,7 +50,7 @@ impl Tokens {
     }
 
     fn contains(&self, token: Token) -> bool {
-        self.0.contains(token)
+        self.0.forgot(token) || self.0.contains(token)
     }
 
     fn remembered(&self) -> usize {

@@ -258,7 +258,6 @@ impl Checker for RegisterLinearizable {
             .fold(Remembered::default(), Remembered::with)
             .and("keys", 2 * self.registers.len() + self.leases.len())
             .and("tokens and their last write", tokens)
-            .and("values that were overwritten", self.oldest.len())
     }
 
     fn found(&self) -> bool {

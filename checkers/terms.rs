@@ -227,11 +227,19 @@ impl Terms {
         let ttl = asked_or(op.ttl, self.ttl)?;
         // Answered again: with another token it is another grant.
         let differs = |other: Option<Token>| other.zip(token).is_some_and(|(a, b)| a != b);
-        let known = lease.terms.iter().any(|term| {
+        let known = lease.terms.iter_mut().find(|term| {
             let numbered = request != 0 || term.asked == first.event;
             term.holder == op.holder && term.request == request && numbered && !differs(term.token)
         });
-        if known {
+        if let Some(known) = known {
+            // Without a number it may be another grant, made since.
+            if request == 0 {
+                known.invoke = invoked.index;
+                known.answer = Moment {
+                    time: event.time,
+                    event: event.index,
+                };
+            }
             return None;
         }
         let released = lease.requests.may_be_released(&op.holder, token);
@@ -299,7 +307,8 @@ impl Terms {
         }
         let runs = Runs::of(&self.rates, self.drift?, self.delay);
         let terms = &mut self.leases.get_mut(&op.lease)?.terms;
-        let own = terms.iter().position(|term| {
+        // One without a token is of the holder's latest term.
+        let own = terms.iter().rposition(|term| {
             let same = op.token.is_none() || op.token == term.token;
             term.holder == op.holder && same
         })?;
@@ -370,7 +379,9 @@ impl<'a> Runs<'a> {
 
     fn ruled_out(&self, a: &Term, b: &Term) -> Option<RuledOut> {
         let (first, then) = in_order(a, b)?;
-        if first.released || !self.closed(first, then.answer.time) {
+        // Who does not number its requests may be told again of what it has.
+        let again = first.holder == then.holder && first.request.min(then.request) == 0;
+        if again || first.released || !self.closed(first, then.answer.time) {
             return None;
         }
         let after = self.most(first, then.answer.time);

@@ -54,7 +54,7 @@ pub enum Malformed {
         /// How many calls it has open.
         open: usize,
     },
-    /// A call id that was used before.
+    /// A call id that was used before: it is open, or was used lately.
     #[error("call {call} is used again: a call's id is unique in the file")]
     CallReused {
         /// The id.
@@ -130,12 +130,7 @@ impl<K> Pairing<K> {
 
     /// What is remembered to pair calls with their completions.
     pub fn remembered(&self) -> Remembered {
-        Remembered::default()
-            .and("open calls", self.open.len() + self.nameless_open)
-            .and(
-                "ids of calls that were not given out in a row",
-                self.used.ranges.len(),
-            )
+        Remembered::default().and("open calls", self.open.len() + self.nameless_open)
     }
 
     /// Gives up pairing: only [`in_order`](Self::in_order) may be asked from here on.
@@ -180,7 +175,7 @@ impl<K> Pairing<K> {
                     kept: keep(op),
                 };
                 match event.call {
-                    Some(call) if !self.used.insert(call) => {
+                    Some(call) if self.open.contains_key(&call) || !self.used.insert(call) => {
                         return Err(Malformed::CallReused { call });
                     }
                     Some(call) => drop(self.open.insert(call, open)),
@@ -250,11 +245,17 @@ impl<K> Pairing<K> {
     }
 }
 
-/// A set of ids as ranges: ids given out in a row cost nothing to remember.
+/// How many ranges of ids are remembered, the highest.
+const RANGES: usize = 4_096;
+
+/// A set of ids as ranges: ids given out in a row cost nothing to remember. Where they
+/// leave gaps, the lowest are forgotten in the end.
 #[derive(Default)]
 pub(crate) struct Ids {
     /// First to last, both inclusive.
     ranges: BTreeMap<u64, u64>,
+    /// The highest that was forgotten.
+    forgotten: Option<u64>,
 }
 
 impl Ids {
@@ -263,13 +264,21 @@ impl Ids {
         self.ranges.len()
     }
 
+    /// Whether it is not known any more which ids up to this one were there.
+    pub fn forgot(&self, id: u64) -> bool {
+        Some(id) <= self.forgotten
+    }
+
     pub fn contains(&self, id: u64) -> bool {
         let before = self.ranges.range(..=id).next_back();
         before.is_some_and(|(_, last)| id <= *last)
     }
 
-    /// False if it was there already.
+    /// False if it is known to have been there already.
     pub fn insert(&mut self, id: u64) -> bool {
+        if self.forgot(id) {
+            return true;
+        }
         let before = self
             .ranges
             .range(..=id)
@@ -285,6 +294,9 @@ impl Ids {
             .and_then(|next| self.ranges.remove(&next))
             .unwrap_or(id);
         self.ranges.insert(joins_before.unwrap_or(id), last);
+        if self.ranges.len() > RANGES {
+            self.forgotten = self.ranges.pop_first().map(|(_, last)| last);
+        }
         true
     }
 }
@@ -303,5 +315,18 @@ mod tests {
             assert!(!ids.insert(id), "{id} was used");
         }
         assert_eq!(ids.ranges.len(), 3);
+    }
+
+    #[test]
+    fn ids_with_gaps_are_remembered_for_a_while() {
+        let mut ids = Ids::default();
+        for nth in 0..10 * RANGES as u64 {
+            assert!(ids.insert(2 * nth), "{nth} is new");
+            assert!(!ids.insert(2 * nth), "{nth} was used");
+        }
+        assert_eq!(ids.ranges(), RANGES);
+        assert!(ids.forgot(2) && ids.insert(2), "it may have been used");
+        let last = 20 * RANGES as u64 - 2;
+        assert!(!ids.forgot(last) && ids.contains(last) && !ids.contains(last - 1));
     }
 }
