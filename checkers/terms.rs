@@ -379,8 +379,11 @@ impl<'a> Runs<'a> {
 
     fn ruled_out(&self, a: &Term, b: &Term) -> Option<RuledOut> {
         let (first, then) = in_order(a, b)?;
-        // Who does not number its requests may be told again of what it has.
-        let again = first.holder == then.holder && first.request.min(then.request) == 0;
+        // Who does not number its requests may be told again of what it has; two tokens
+        // are two grants.
+        let tokens = first.token.is_some() && then.token.is_some();
+        let numbered = first.request.min(then.request) > 0;
+        let again = first.holder == then.holder && !numbered && !tokens;
         if again || first.released || !self.closed(first, then.answer.time) {
             return None;
         }
