@@ -5,8 +5,15 @@
 //! was answered ok gives it a whole ttl from its own send. A restart only adds to that.
 //! How fast the store's clock ran is bounded by the fastest clock that the header and
 //! the nemesis know of, and by the header's drift. A term whose holder sent a release
-//! may have ended with it. When a term has surely *ended* no client can know: after a
+//! may have ended with it. Who names no ttl has the header's. When a term has surely *ended* no client can know: after a
 //! restart that nobody saw, the owner has its whole ttl again.
+//!
+//! Each pair of terms is looked at by itself, which misses some of what a search of every
+//! placement finds (`tests/exhaustive/clients.rs`; one in thirty there). A term is taken to
+//! run from its own send, though an earlier one may have kept it waiting, or a release
+//! that had to come first, so that it ends later than is known here. And a term whose
+//! release was answered is forgotten, so that the late answer to an earlier grant is not
+//! held against it.
 
 use std::collections::BTreeMap;
 
