@@ -9,11 +9,16 @@
 //! where, from the send behind the deposed belief (the one with the lower token) to
 //! the overlap, the client's clock ran less than 1 - `max_drift` of what the store's
 //! ran. Without `lease` in the header the bound is 0: any slower clock excuses.
+//!
+//! Where no `lead` or `follow` was recorded, what clients could believe is inferred from
+//! their calls (`outside.rs`).
 
+mod outside;
 mod reckoning;
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{
     Body, Event, Header, Lead, LeaseTiming, Name, Nanos, Observation, TRUE_RATE, Token,
 };
@@ -21,6 +26,7 @@ use crate::judge::{Checker, Step};
 use crate::rates::{Rates, is_crash, nodes};
 use crate::units::time;
 use crate::verdict::{Evidence, Verdict};
+use outside::Outside;
 use reckoning::{Promises, reckon};
 
 struct Belief {
@@ -55,6 +61,7 @@ pub(crate) struct BeliefSafety {
     any: bool,
     excused: Option<String>,
     found: Option<Evidence>,
+    outside: Outside,
 }
 
 impl BeliefSafety {
@@ -70,6 +77,7 @@ impl BeliefSafety {
             any: false,
             excused: None,
             found: None,
+            outside: Outside::new(header),
         }
     }
 
@@ -103,16 +111,22 @@ impl BeliefSafety {
     }
 
     fn end(&mut self, lease: Option<&Name>, ends: impl Fn(&Belief) -> bool) {
-        for (name, beliefs) in &mut self.beliefs {
-            if lease.is_none_or(|lease| lease == name) {
-                beliefs.retain(|belief| !ends(belief));
-            }
+        let one = lease.map(|lease| self.beliefs.get_mut(lease));
+        let (one, all) = match one {
+            Some(one) => (one, None),
+            None => (None, Some(self.beliefs.values_mut())),
+        };
+        for beliefs in one.into_iter().chain(all.into_iter().flatten()) {
+            beliefs.retain(|belief| !ends(belief));
         }
     }
 
     /// Looks for overlaps at the instant that is over: nothing can end at it any more.
     /// An overlap begins where a belief does.
     fn settle(&mut self) {
+        if !self.any {
+            self.outside.settle(self.now, &self.rates);
+        }
         for lease in std::mem::take(&mut self.begun) {
             let now = self.now;
             let Some(beliefs) = self.beliefs.get_mut(&lease) else {
@@ -188,9 +202,13 @@ impl Checker for BeliefSafety {
             self.settle();
             self.now = event.time;
         }
+        if !self.any {
+            self.outside.see(step, &self.rates);
+        }
         match &event.body {
             Body::Observed(Observation::Lead(lead)) => self.lead(event, lead),
             Body::Observed(Observation::Follow(follow)) => {
+                self.any = true;
                 self.end(Some(&follow.lease), |belief| {
                     belief.process == event.process
                         && (follow.token.is_none() || follow.token == belief.token)
@@ -215,11 +233,21 @@ impl Checker for BeliefSafety {
                 if is_crash(f) {
                     for node in nodes(fault) {
                         self.end(None, |belief| belief.process == node);
+                        self.outside.crashed(node);
                     }
                 }
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let beliefs = self.beliefs.values().map(Vec::len).sum();
+        self.rates
+            .remembered()
+            .with(self.outside.remembered())
+            .and("leases", self.promises.len() + self.beliefs.len())
+            .and("beliefs", beliefs)
     }
 
     fn found(&self) -> bool {
@@ -228,13 +256,22 @@ impl Checker for BeliefSafety {
 
     fn verdict(mut self: Box<Self>) -> Verdict {
         self.settle();
-        match (self.found, self.excused) {
+        let (found, excused) = match self.any {
+            true => (self.found, self.excused),
+            false => (self.outside.found.take(), self.outside.excused.take()),
+        };
+        match (found, excused) {
             (Some(evidence), _) => Verdict::Violated(evidence),
             (None, Some(excuse)) => Verdict::NotClaimed(excuse),
             (None, None) if self.any => Verdict::Valid,
-            (None, None) => {
-                Verdict::NotClaimed("no lead or follow events in this history".to_owned())
-            }
+            (None, None) if !self.outside.any => Verdict::NotClaimed(
+                "no lead or follow events and no acquire answered ok in this history".to_owned(),
+            ),
+            (None, None) if !self.outside.is_timed() => Verdict::NotClaimed(
+                "no lead or follow events in this history, and no lease timing in the header                  (lease.ttl) to infer beliefs by"
+                    .to_owned(),
+            ),
+            (None, None) => Verdict::Valid,
         }
     }
 }

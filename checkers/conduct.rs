@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{
     Answer, Body, Event, Follow, Kind, Lead, Name, Nanos, Observation, Op, Release, STALE_TOKEN,
     Token,
@@ -47,8 +48,6 @@ impl Belief {
 
 /// A belief whose holder was told that its token is stale.
 struct MustEnd {
-    /// (process, lease).
-    whose: (Name, Name),
     token: Token,
     told_at: Nanos,
     answer: u64,
@@ -59,8 +58,8 @@ struct MustEnd {
 pub(crate) struct Conduct {
     /// By (process, lease).
     terms: BTreeMap<(Name, Name), Term>,
-    /// Beliefs that must end before their process next calls.
-    must_end: Vec<MustEnd>,
+    /// Beliefs that must end before their process next calls, by (process, lease).
+    must_end: BTreeMap<(Name, Name), Vec<MustEnd>>,
     calls: bool,
     found: Option<Evidence>,
 }
@@ -72,19 +71,25 @@ impl Conduct {
 
     /// The process calls: what had to end before must have.
     fn settle(&mut self, event: &Event, lease: &Name) {
-        let terms = &self.terms;
+        if self.must_end.is_empty() {
+            return;
+        }
+        let whose = (event.process.clone(), lease.clone());
+        let Some(must_end) = self.must_end.get_mut(&whose) else {
+            return;
+        };
+        let term = self.terms.get(&whose);
         let mut found = None;
-        self.must_end.retain(|due| {
-            if due.whose.0 != event.process || due.whose.1 != *lease || event.time <= due.told_at {
+        must_end.retain(|due| {
+            if event.time <= due.told_at {
                 return true;
             }
-            let term = terms.get(&due.whose);
             let mut beliefs = term.into_iter().flat_map(|term| &term.beliefs);
             if beliefs.any(|belief| belief.index == due.lead && belief.lives_at(event.time)) {
                 found = Some(Evidence::new(
                     format!(
                         "{} was told that token {} is stale and went on believing",
-                        due.whose.0, due.token
+                        event.process, due.token
                     ),
                     [due.lead],
                     due.answer,
@@ -93,6 +98,9 @@ impl Conduct {
             }
             false
         });
+        if must_end.is_empty() {
+            self.must_end.remove(&whose);
+        }
         self.found = self.found.take().or(found);
     }
 
@@ -160,8 +168,7 @@ impl Conduct {
             .or(Some((token, event.index)));
         let lives = |belief: &&Belief| belief.token == Some(token) && belief.lives_at(event.time);
         if let Some(belief) = term.beliefs.iter().find(lives) {
-            self.must_end.push(MustEnd {
-                whose: key,
+            self.must_end.entry(key).or_default().push(MustEnd {
                 token,
                 told_at: event.time,
                 answer: event.index,
@@ -189,10 +196,8 @@ impl Conduct {
         if let Some((token, answer)) = term.told.filter(|(told, _)| lead.token == Some(*told)) {
             let rewritten = before.as_ref().map(|belief| belief.index);
             // A belief that has yet to end may be rewritten, as when a clock's rate changes.
-            let pending = self
-                .must_end
-                .iter_mut()
-                .find(|due| due.whose == key && due.token == token && Some(due.lead) == rewritten);
+            let mut pending = self.must_end.get_mut(&key).into_iter().flatten();
+            let pending = pending.find(|due| due.token == token && Some(due.lead) == rewritten);
             match pending {
                 Some(due) => due.lead = event.index,
                 None => {
@@ -285,6 +290,17 @@ impl Checker for Conduct {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let terms = self.terms.values();
+        let (beliefs, open) = terms.fold((0, 0), |(beliefs, open), term| {
+            (beliefs + term.beliefs.len(), open + term.open.len())
+        });
+        Remembered::default()
+            .and("processes", self.terms.len())
+            .and("beliefs", beliefs + self.must_end.len())
+            .and("open calls", open)
     }
 
     fn found(&self) -> bool {

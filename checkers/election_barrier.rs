@@ -13,10 +13,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::grants::{Grants, Side};
 use crate::history::{Body, Event, F, Header, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Step};
 use crate::verdict::{Evidence, Verdict};
+use crate::well_formed::Ids;
 
 #[derive(Default)]
 pub(crate) struct ElectionBarrier {
@@ -38,19 +40,21 @@ pub(crate) struct ElectionBarrier {
     node_unfenced: Option<Evidence>,
 }
 
-/// A set of tokens, small while they rise.
+/// A set of tokens as ranges, since they rise by one from term to term.
 #[derive(Default)]
-struct Tokens(Vec<Token>);
+struct Tokens(Ids);
 
 impl Tokens {
     fn insert(&mut self, token: Token) {
-        if let Err(at) = self.0.binary_search(&token) {
-            self.0.insert(at, token);
-        }
+        self.0.insert(token);
     }
 
     fn contains(&self, token: Token) -> bool {
-        self.0.last() == Some(&token) || self.0.binary_search(&token).is_ok()
+        self.0.forgot(token) || self.0.contains(token)
+    }
+
+    fn remembered(&self) -> usize {
+        1 + self.0.ranges()
     }
 }
 
@@ -158,6 +162,15 @@ impl Checker for ElectionBarrier {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let sets = self.acknowledged.values().chain(self.fenced.values());
+        let tokens = sets.map(Tokens::remembered).sum();
+        self.grants
+            .remembered()
+            .and("fences without an answer", self.sent.len())
+            .and("tokens that were fenced", tokens)
     }
 
     fn found(&self) -> bool {

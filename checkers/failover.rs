@@ -1,7 +1,9 @@
 //! `failover`: once faults are healed, a leader writes within the bound.
 //!
-//! Judged where the store says what it granted, from the nemesis's mark `calm` on, for
-//! every lease that anybody tried to acquire, until its first acknowledged write or delete:
+//! Judged from the nemesis's mark `calm` on, where the store says what it granted or the
+//! header's `traffic` says how often leaders write (`write_every`), so that a write is
+//! owed: for every lease that anybody tried to acquire, until its first acknowledged write
+//! or delete:
 //!
 //! ```text
 //! bound = (ttl + lock_delay) / store rate
@@ -9,21 +11,31 @@
 //!       + one-ways * max_latency + SLACK
 //! ```
 //!
+//! Who the store is, and how slow its clock, is known where it says what it granted; else
+//! it may be the slowest of all. Where neither it nor the header says that a write is owed,
+//! a leader is: whoever keeps asking gets the lease (`asked.rs`).
+//!
 //! 14 one-way latencies are connect (3: the handshake's), acquire (2), connect (3),
 //! fence, read and write (2 each); on replicas, 18: a fence has two steps there, and a
 //! replica that a read or write needs for its majority may have to be repaired first
 //! (2 each). After a release that took effect in calm the same
 //! holds without ttl and lock-delay, from when somebody next asks for the lease, unless a grant that no client was told of came
 //! between, or one to a request that another copy of had been refused, so that its
-//! client had given it up: that one must run out first. A lease asked for later than
+//! client had given it up: that one must run out first. (So that rule needs the store's
+//! account.) A lease asked for later than
 //! calm is judged from then on. A history that ends within its bound is too short to
 //! tell; it ends at its last event, or at calm plus the header's `calm` (ns) if that is
 //! later, so that a system in which nothing happens any more is judged.
 //!
 //! A leader must also be steady: two consecutive lost renewals end no term (`steady.rs`).
+//! Where the store gives no account, that is judged if there is a calm mark: who marks
+//! calm records faults.
+
+mod asked;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::budget::Remembered;
 use crate::history::{
     Body, Event, F, Header, Kind, LeaseTiming, Name, Nanos, NetworkTiming, Observation, Op,
     RatePpb, TRUE_RATE,
@@ -33,6 +45,7 @@ use crate::rates::Rates;
 use crate::steady::Steady;
 use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
+use asked::Asking;
 
 /// Added to every bound: a few ticks of a simulation, or a scheduler's whim.
 pub(crate) const SLACK: Nanos = 10_000_000;
@@ -53,6 +66,8 @@ pub(crate) struct Failover {
     store: Option<Name>,
     clients: BTreeSet<Name>,
     leases: BTreeMap<Name, Progress>,
+    /// Those that may wait for a write.
+    unserved: BTreeSet<Name>,
     /// When the calm began, and the event that marks it.
     calm: Option<(Nanos, u64)>,
     last: (Nanos, u64),
@@ -60,6 +75,11 @@ pub(crate) struct Failover {
     bounds: Option<(Nanos, Nanos)>,
     steady: Steady,
     found: Option<Evidence>,
+    /// The header tells that leaders write all the time.
+    writes_are_owed: bool,
+    /// What clients know.
+    asking: Asking,
+    found_by_client: Option<Evidence>,
 }
 
 /// How a lease fares in calm.
@@ -96,12 +116,67 @@ impl Failover {
             store: None,
             clients: BTreeSet::new(),
             leases: BTreeMap::new(),
+            unserved: BTreeSet::new(),
             calm: None,
             last: (0, 0),
             bounds: None,
             steady: Steady::new(header),
             found: None,
+            writes_are_owed: writes_are_owed(header),
+            asking: Asking::default(),
+            found_by_client: None,
         }
+    }
+
+    /// Whether every lease owes a write in calm.
+    fn by_writes(&self) -> bool {
+        self.store.is_some() || self.writes_are_owed
+    }
+
+    /// Where no write is known to be owed.
+    fn see_asking(&mut self, step: &Step<'_>) {
+        if self.by_writes() || self.found_by_client.is_some() {
+            return;
+        }
+        let in_calm = self.calm.filter(|(calm, _)| step.event.time > *calm);
+        let Some((_, mark)) = in_calm else {
+            self.asking.see(step, Nanos::MAX, Nanos::MAX);
+            return;
+        };
+        if self.bounds.is_none() {
+            self.bounds = self.bounds();
+        }
+        let (Some((bound, _)), Some(gap)) = (self.bounds, self.gap()) else {
+            return;
+        };
+        let Some((lease, since)) = self.asking.see(step, gap, bound) else {
+            return;
+        };
+        let evidence = Evidence::new(
+            format!(
+                "{lease} was asked for without a break for more than {} in calm, and nobody got \
+                 it or showed that it leads",
+                span(bound)
+            ),
+            [mark, since],
+            step.event.index,
+            format!("granted within {}", span(bound)),
+        );
+        let inferred = "inferred from calls: no granted events, and no traffic in the header";
+        let reckoning = [inferred.to_owned()].into_iter();
+        self.found_by_client = Some(evidence.reckoned(reckoning.chain(self.reckoning(bound))));
+    }
+
+    /// A try and a backoff by the slowest client's clock.
+    fn gap(&self) -> Option<Nanos> {
+        let timing = self.timing.as_ref()?;
+        let tries = timing.try_timeout.saturating_add(timing.backoff_max);
+        Some(true_time(tries, self.slowest_client()).saturating_add(SLACK))
+    }
+
+    fn slowest_client(&self) -> RatePpb {
+        let rates = self.clients.iter().map(|client| self.rates.now(client));
+        rates.min().unwrap_or(TRUE_RATE)
     }
 
     /// The bound on a failover, and on one that needs no expiry.
@@ -112,14 +187,9 @@ impl Failover {
             Some(store) => self.rates.now(store),
             None => self.rates.slowest(),
         };
-        let client = self
-            .clients
-            .iter()
-            .map(|client| self.rates.now(client))
-            .min();
         let expiry = timing.ttl.saturating_add(timing.lock_delay);
         let tries = timing.try_timeout.saturating_add(timing.backoff_max);
-        let without_expiry = true_time(tries, client.unwrap_or(TRUE_RATE))
+        let without_expiry = true_time(tries, self.slowest_client())
             .saturating_add(network.max_latency.saturating_mul(self.one_ways))
             .saturating_add(SLACK);
         Some((
@@ -165,10 +235,10 @@ impl Failover {
         let Some((bound, free_bound)) = self.bounds else {
             return;
         };
-        for (lease, progress) in &self.leases {
-            if self.found.is_some() {
+        for lease in &self.unserved {
+            let Some(progress) = self.leases.get(lease).filter(|_| self.found.is_none()) else {
                 return;
-            }
+            };
             let due = calm.max(progress.asked).saturating_add(bound);
             if !progress.written && now > due {
                 self.found = Some(
@@ -221,6 +291,7 @@ impl Failover {
             Op::Write(_) | Op::Delete(_) => {
                 progress.written = true;
                 progress.released = None;
+                self.unserved.remove(op.lease());
             }
             Op::Acquire(op) => {
                 let granted = progress
@@ -234,6 +305,13 @@ impl Failover {
             _ => {}
         }
     }
+}
+
+/// Whether the header tells that somebody always wants to write.
+fn writes_are_owed(header: &Header) -> bool {
+    let traffic = header.rest.get("traffic");
+    let every = traffic.and_then(|traffic| traffic.get("write_every")?.as_u64());
+    every.is_some_and(|every| every > 0)
 }
 
 /// How long a clock of this rate takes to count a duration.
@@ -251,6 +329,7 @@ impl Checker for Failover {
             self.look_for_overdue(event.time, event.index);
         }
         self.last = (event.time, event.index);
+        self.see_asking(step);
         match &event.body {
             Body::Invoke(Op::Acquire(op)) => {
                 if !self.clients.contains(&event.process) {
@@ -269,6 +348,7 @@ impl Checker for Failover {
                         refused: BTreeMap::new(),
                     };
                     self.leases.insert(op.lease.clone(), fresh);
+                    self.unserved.insert(op.lease.clone());
                 }
             }
             Body::Complete(F::Acquire | F::Write | F::Delete, _) => self.client_call(event, step),
@@ -276,6 +356,7 @@ impl Checker for Failover {
                 self.rates.see(event);
                 if f == "calm" && self.calm.is_none() {
                     self.calm = Some((event.time, event.index));
+                    self.asking.calm();
                 }
             }
             Body::Observed(Observation::Granted(granted)) => {
@@ -305,15 +386,28 @@ impl Checker for Failover {
                         wanted: None,
                         granted: None,
                     });
+                    self.unserved.insert(released.lease.clone());
                 }
             }
             _ => {}
         }
     }
 
+    fn remembered(&self) -> Remembered {
+        let refused = self.leases.values().map(|progress| progress.refused.len());
+        self.rates
+            .remembered()
+            .with(self.steady.remembered())
+            .with(self.asking.remembered())
+            .and("leases", self.leases.len())
+            .and("processes", self.clients.len())
+            .and("holders and their requests", refused.sum())
+    }
+
     fn found(&self) -> bool {
-        // Without the store's own account nothing is claimed: it may be yet to come.
-        self.store.is_some() && (self.found.is_some() || self.steady.found.is_some())
+        // The store's account, by which a write is owed, may be yet to come.
+        (self.by_writes() && self.found.is_some())
+            || (self.store.is_some() && self.steady.found.is_some())
     }
 
     fn verdict(mut self: Box<Self>) -> Verdict {
@@ -327,11 +421,15 @@ impl Checker for Failover {
             self.look_for_overdue(end, shown);
         }
         self.steady.end(last);
-        let found = [self.found.take(), self.steady.found.take()]
-            .into_iter()
-            .flatten();
-        let found = found.min_by_key(|found| found.culprit);
-        if let Some(evidence) = found.filter(|_| self.store.is_some()) {
+        let by_writes = self.by_writes();
+        let faults_are_told = self.store.is_some() || self.calm.is_some();
+        let found = [
+            self.found.take().filter(|_| by_writes),
+            self.steady.found.take().filter(|_| faults_are_told),
+            self.found_by_client.take().filter(|_| !by_writes),
+        ];
+        let found = found.into_iter().flatten();
+        if let Some(evidence) = found.min_by_key(|found| found.culprit) {
             return Verdict::Violated(evidence);
         }
         let not_claimed = |why: &str| Verdict::NotClaimed(why.to_owned());
@@ -339,19 +437,31 @@ impl Checker for Failover {
             return not_claimed("no calm mark in this history");
         };
         if self.timing.is_none() {
-            return not_claimed("no lease timing in the header");
+            return not_claimed(
+                "no lease timing in the header (lease.ttl, try_timeout, backoff_max)",
+            );
         }
         if self.network.is_none() {
-            return not_claimed("no network timing in the header");
+            return not_claimed("no network timing in the header (network.max_latency)");
         }
         if self.leases.is_empty() {
             return not_claimed("no acquire in this history");
         }
-        if self.store.is_none() {
-            return not_claimed("no granted events in this history");
-        }
         let bound = self.bounds().map_or(0, |(bound, _)| bound);
-        if self.leases.values().any(|progress| !progress.written) {
+        let served = match by_writes {
+            true => self.leases.values().all(|progress| progress.written),
+            false => self.leases.keys().all(|lease| {
+                let asked = self.asking.leases.get(lease);
+                asked.is_some_and(|asked| asked.led)
+            }),
+        };
+        if !served && !by_writes && end.saturating_sub(calm) > bound {
+            return not_claimed(
+                "no granted events in this history and no traffic in its header, and a lease was \
+                 not asked for long enough in calm to tell",
+            );
+        }
+        if !served {
             return Verdict::NotClaimed(format!(
                 "the history ends {} after calm began, within the bound of {}",
                 span(end.saturating_sub(calm)),

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::budget::Remembered;
 use crate::history::{Answer, Body, Event, Kind, Name, Observation, Op, Token};
 use crate::judge::Step;
 use crate::rates::{is_crash, nodes};
+
+/// How many of a holder's tokens on a lease are remembered, the highest.
+const REMEMBERED: usize = 1_024;
 
 /// Which account of the grants is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +42,7 @@ pub(crate) struct Grants {
 
 #[derive(Default)]
 struct Account {
-    /// By (lease, holder).
+    /// By (lease, holder), [`REMEMBERED`] of each: older ones are taken for granted.
     tokens: BTreeMap<(Name, Name), BTreeSet<Token>>,
     /// The holders that a process has been since it last crashed.
     holders: BTreeMap<Name, Vec<Name>>,
@@ -51,6 +55,9 @@ impl Account {
             .entry((lease.clone(), holder.clone()))
             .or_default();
         tokens.insert(token);
+        if tokens.len() > REMEMBERED {
+            tokens.pop_first();
+        }
         let holders = self.holders.entry(process.clone()).or_default();
         if !holders.contains(holder) {
             holders.push(holder.clone());
@@ -59,7 +66,10 @@ impl Account {
 
     fn has(&self, lease: &Name, holder: &Name, token: Token) -> bool {
         let tokens = self.tokens.get(&(lease.clone(), holder.clone()));
-        tokens.is_some_and(|tokens| tokens.contains(&token))
+        tokens.is_some_and(|tokens| {
+            let forgotten = tokens.len() == REMEMBERED && tokens.first() > Some(&token);
+            forgotten || tokens.contains(&token)
+        })
     }
 }
 
@@ -71,6 +81,25 @@ pub(crate) fn process_of(holder: &str) -> &str {
 }
 
 impl Grants {
+    pub fn remembered(&self) -> Remembered {
+        let sides = [&self.node, &self.client];
+        let (holders, tokens) = sides.into_iter().fold((0, 0), |(holders, tokens), side| {
+            let more: usize = side.tokens.values().map(|tokens| tokens.len()).sum();
+            (
+                holders + side.tokens.len() + side.holders.len(),
+                tokens + more,
+            )
+        });
+        let used = self
+            .unanswered
+            .values()
+            .map(|unanswered| unanswered.used.len());
+        Remembered::default()
+            .and("holders and their requests", holders + self.aliases.len())
+            .and("tokens that were granted", tokens + used.sum::<usize>())
+            .and("processes", self.unanswered.len())
+    }
+
     /// Takes note of grants, acquires and crashes.
     pub fn see(&mut self, step: &Step<'_>) {
         let Event { process, body, .. } = step.event;

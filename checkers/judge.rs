@@ -1,10 +1,11 @@
 //! Runs the checkers over a history, all in one pass.
 
 use crate::belief_safety::BeliefSafety;
+use crate::budget::{Budget, Remembered};
 use crate::conduct::Conduct;
 use crate::election_barrier::ElectionBarrier;
 use crate::failover::Failover;
-use crate::history::{Event, Header, Op};
+use crate::history::{Event, Header, Nanos, Op};
 use crate::lease_linearizable::LeaseLinearizable;
 use crate::lock_delay::LockDelay;
 use crate::register_linearizable::RegisterLinearizable;
@@ -23,6 +24,7 @@ pub(crate) struct Step<'a> {
 /// A call as it was invoked, by the process that completes it.
 pub(crate) struct Invoked {
     pub index: u64,
+    pub time: Nanos,
     pub op: Op,
 }
 
@@ -30,6 +32,9 @@ pub(crate) struct Invoked {
 pub(crate) trait Checker {
     /// Looks at one event. Not called again once [`Checker::found`] is true.
     fn see(&mut self, step: &Step<'_>);
+
+    /// What it has to remember at present.
+    fn remembered(&self) -> Remembered;
 
     /// Whether a violation was found: the first is the one reported.
     fn found(&self) -> bool;
@@ -45,6 +50,10 @@ struct NoPlainLock;
 impl Checker for NoPlainLock {
     fn see(&mut self, _: &Step<'_>) {}
 
+    fn remembered(&self) -> Remembered {
+        Remembered::default()
+    }
+
     fn found(&self) -> bool {
         false
     }
@@ -57,8 +66,8 @@ impl Checker for NoPlainLock {
 /// Judges a history while it is read.
 ///
 /// Memory is bounded by what is open (calls, beliefs, terms, writes that may yet
-/// land, values that can still be read) and by a hundred bytes or so a term, not by
-/// the length of the history.
+/// land, values that can still be read), and by a [`Budget`] where that is too much; not
+/// by the length of the history.
 ///
 /// ```
 /// use deposed_checkers::judge::Judge;
@@ -79,8 +88,22 @@ pub struct Judge {
     pairing: Pairing<Invoked>,
     malformed: Option<Evidence>,
     judge_form: bool,
-    checkers: Vec<(Check, Box<dyn Checker + Send>)>,
+    checkers: Vec<(Check, Judging)>,
+    budget: Budget,
+    /// Events until it is counted again what is remembered.
+    count_in: usize,
+    /// Why nothing is looked at any more: the calls that are open are too many.
+    gave_up: Option<String>,
 }
+
+/// A checker, or why it has given up.
+enum Judging {
+    By(Box<dyn Checker + Send>),
+    GaveUp(String),
+}
+
+/// So many events pass at least from one count of what is remembered to the next.
+const COUNTED_EVERY: usize = 256;
 
 impl Judge {
     /// A judge of every check that leases have.
@@ -90,7 +113,7 @@ impl Judge {
 
     /// A judge of these checks alone.
     pub fn of(header: &Header, checks: &[Check]) -> Self {
-        let mut checkers: Vec<(Check, Box<dyn Checker + Send>)> = Vec::new();
+        let mut checkers = Vec::new();
         for check in Check::ALL
             .into_iter()
             .filter(|check| checks.contains(check))
@@ -110,24 +133,38 @@ impl Judge {
                 Check::Failover => Box::new(Failover::new(header)),
                 Check::Conduct => Box::new(Conduct::new()),
             };
-            checkers.push((check, checker));
+            checkers.push((check, Judging::By(checker)));
         }
         Judge {
             pairing: Pairing::new(),
             malformed: None,
             judge_form: checks.contains(&Check::WellFormed),
             checkers,
+            budget: Budget::default(),
+            count_in: COUNTED_EVERY,
+            gave_up: None,
+        }
+    }
+
+    /// The same judge, which may remember so much and no more.
+    pub fn within(self, budget: Budget) -> Self {
+        let count_in = COUNTED_EVERY.min(1 + budget.things / 4);
+        Judge {
+            budget,
+            count_in,
+            ..self
         }
     }
 
     /// Shows the judge the next event. Nothing is read after a malformed one:
     /// what it says can no longer be told apart from what happened.
     pub fn see(&mut self, event: &Event) {
-        if self.malformed.is_some() {
+        if self.malformed.is_some() || self.gave_up.is_some() {
             return;
         }
         let keep = |op: &Op| Invoked {
             index: event.index,
+            time: event.time,
             op: op.clone(),
         };
         let invoked = match self.pairing.see(event, keep) {
@@ -141,37 +178,77 @@ impl Judge {
             event,
             invoked: invoked.as_ref(),
         };
-        for (_, checker) in &mut self.checkers {
-            if !checker.found() {
+        for (_, judging) in &mut self.checkers {
+            if let Judging::By(checker) = judging
+                && !checker.found()
+            {
                 checker.see(&step);
             }
+        }
+        self.count_in -= 1;
+        if self.count_in == 0 {
+            self.count();
+        }
+    }
+
+    /// Counts what is remembered: the more it is the more seldom, so that counting costs
+    /// no more than an event.
+    fn count(&mut self) {
+        let calls = self.pairing.remembered();
+        let mut most = calls.things;
+        for (_, judging) in &mut self.checkers {
+            let Judging::By(checker) = judging else {
+                continue;
+            };
+            let remembered = checker.remembered();
+            if let Some(why) = remembered.beyond(self.budget)
+                && !checker.found()
+            {
+                *judging = Judging::GaveUp(why);
+            } else {
+                most = most.max(remembered.things);
+            }
+        }
+        self.count_in = COUNTED_EVERY.max(most / 4).min(1 + self.budget.things / 4);
+        self.gave_up = calls.beyond(self.budget);
+        if self.gave_up.is_some() {
+            self.pairing.forget();
         }
     }
 
     /// The checks that are sure by now to be violated, whatever may follow.
     pub fn convicted(&self) -> impl Iterator<Item = Check> {
-        let found =
-            |(check, checker): &(Check, Box<dyn Checker + Send>)| checker.found().then_some(*check);
+        let found = |(check, judging): &(Check, Judging)| match judging {
+            Judging::By(checker) if checker.found() => Some(*check),
+            _ => None,
+        };
         self.checkers.iter().filter_map(found)
     }
 
     /// The verdicts, in the order of [`Check::ALL`]. Of a malformed history, only
     /// what was convicted before stands; the rest is Unknown.
+    /// So it is where too many calls were open for the [`Budget`].
     pub fn finish(self) -> Verdicts {
+        let undecided = match &self.malformed {
+            Some(rule) => Some(format!("the history is malformed: {}", rule.sentence)),
+            None => self.gave_up.clone(),
+        };
         let mut verdicts = Vec::with_capacity(self.checkers.len() + 1);
         if self.judge_form {
-            let verdict = self
-                .malformed
-                .clone()
-                .map_or(Verdict::Valid, Verdict::Violated);
+            let verdict = match (self.malformed, self.gave_up) {
+                (Some(rule), _) => Verdict::Violated(rule),
+                (None, Some(why)) => Verdict::Unknown(why),
+                (None, None) => Verdict::Valid,
+            };
             verdicts.push((Check::WellFormed, verdict));
         }
-        for (check, checker) in self.checkers {
-            let verdict = match &self.malformed {
-                Some(rule) if !checker.found() => {
-                    Verdict::Unknown(format!("the history is malformed: {}", rule.sentence))
+        for (check, judging) in self.checkers {
+            let verdict = match (judging, &undecided) {
+                (Judging::GaveUp(why), _) => Verdict::Unknown(why),
+                (Judging::By(checker), Some(why)) if !checker.found() => {
+                    Verdict::Unknown(why.clone())
                 }
-                _ => checker.verdict(),
+                (Judging::By(checker), _) => checker.verdict(),
             };
             verdicts.push((check, verdict));
         }

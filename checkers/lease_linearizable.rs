@@ -5,7 +5,8 @@
 //! expiry, or under a successor; a release that took effect for another holder or
 //! token than the owner; an acquire denied whose own request was granted and is in
 //! force; a restart that forgot an owner in force, or that brought back one that
-//! had released. A lease is free at the very instant of its expiry. After a restart
+//! had released; and a grant within a ttl after the store was restored from an old copy
+//! (`restoration.rs`). A lease is free at the very instant of its expiry. After a restart
 //! the recorded owner has its whole ttl again. Lock-delay is not judged here.
 //!
 //! Where the store gives no account of its own, clients' calls are judged: a grant
@@ -22,6 +23,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{
     Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease,
     Released, Renewed, StoreRecovered,
@@ -34,6 +36,9 @@ use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 
 mod outside;
+mod restoration;
+
+use restoration::Restorations;
 
 /// A lease as its store has it.
 struct Owned {
@@ -60,6 +65,7 @@ pub(crate) struct LeaseLinearizable {
     leases: BTreeMap<(Name, Name), Owned>,
     clocks: StoreClocks,
     releases: Releases,
+    restorations: Restorations,
     any: bool,
     found: Option<Evidence>,
     /// What clients know.
@@ -75,6 +81,7 @@ impl LeaseLinearizable {
             leases: BTreeMap::new(),
             clocks: StoreClocks::default(),
             releases: Releases::default(),
+            restorations: Restorations::default(),
             any: false,
             found: None,
             clients: Terms::new(header, 0),
@@ -121,6 +128,9 @@ impl LeaseLinearizable {
                 time(owned.expiry),
                 span(owned.expiry - granted.clock)
             )]));
+        }
+        if self.found.is_none() {
+            self.found = self.restorations.too_early(event, granted);
         }
         self.releases.granted(granted);
         let owned = Owned {
@@ -220,6 +230,7 @@ impl LeaseLinearizable {
     fn clock_shows(&mut self, store: &Name, clock: Nanos) -> bool {
         let before = self.clocks.shows(store, clock);
         if let Some(before) = before {
+            self.restorations.begins_anew(store, before, clock);
             // That one was released outlives every clock.
             self.leases.retain(|(name, _), owned| {
                 name != store || owned.released || owned.in_force(before)
@@ -241,6 +252,7 @@ impl LeaseLinearizable {
     /// `restored` behind.
     fn forgotten_by(&mut self, node: &str) {
         self.leases.retain(|(store, _), _| store != node);
+        self.restorations.forgotten_by(node);
     }
 
     /// What a restart found is held against what the store had promised. Where
@@ -371,6 +383,7 @@ impl Checker for LeaseLinearizable {
             Observation::Restored(restored) => {
                 self.forgotten_by(&event.process);
                 self.clocks.shows(&event.process, restored.clock);
+                self.restorations.declared(event, restored, self.ttl);
                 for (lease, found) in &restored.leases {
                     self.recovered(event, lease, found, restored.clock);
                 }
@@ -378,6 +391,14 @@ impl Checker for LeaseLinearizable {
             _ => return,
         }
         self.any = true;
+    }
+
+    fn remembered(&self) -> Remembered {
+        self.clients
+            .remembered()
+            .and("leases", self.leases.len() + self.clocks.remembered())
+            .and("releases", self.releases.remembered())
+            .and("stores that were restored", self.restorations.remembered())
     }
 
     fn found(&self) -> bool {

@@ -37,7 +37,7 @@
 //! - [`import`] reads other tools' histories (Jepsen's, etcd's, tables), which a [`model`]
 //!   judges, or the checks of leases;
 //! - [`well_formed`]: the rules that pair calls with their completions;
-//! - [`judge`]: runs the checks, one file each, over a stream of events;
+//! - [`judge`]: runs the checks, one file each, over a stream of events, within a [`budget`];
 //! - [`verdict`]: what they say, times and spans in the words of [`units`]. [`Check::needs`](verdict::Check::needs) tells which
 //!   events a check needs; one that lacks them claims nothing, and says why.
 //!
@@ -46,6 +46,7 @@
 //! a correct system.
 
 mod belief_safety;
+pub mod budget;
 mod conduct;
 mod election_barrier;
 mod failover;
@@ -62,6 +63,7 @@ mod owners;
 mod rates;
 pub mod reader;
 mod register_linearizable;
+mod requests;
 mod retries;
 mod steady;
 mod storage_safety;

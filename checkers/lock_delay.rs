@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{
     Body, Event, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease, Renewed,
     StoreRecovered,
@@ -298,6 +299,13 @@ impl Checker for LockDelay {
         // A denial alone tells nothing of who holds the lease.
         self.any |=
             matches!(&event.body, Body::Observed(what) if !matches!(what, Observation::Denied(_)));
+    }
+
+    fn remembered(&self) -> Remembered {
+        self.clients
+            .remembered()
+            .and("leases", self.terms.len() + self.clocks.remembered())
+            .and("releases", self.releases.remembered())
     }
 
     fn found(&self) -> bool {

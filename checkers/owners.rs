@@ -50,21 +50,33 @@ pub(crate) fn named(holder: &Name, token: Option<Token>) -> String {
 
 /// Releases that were sent, by lease: who, and with what token. Each may have been made
 /// durable in the instant before a crash, and never been recorded.
+///
+/// Grants make earlier ones be forgotten. Where so many are sent without a grant that a
+/// store tells of, any of them may be meant from then on.
 #[derive(Default)]
 pub(crate) struct Releases(BTreeMap<Name, Vec<(Name, Option<Token>)>>);
+
+/// How many releases of a lease are remembered.
+const REMEMBERED: usize = 64;
 
 impl Releases {
     pub fn sent(&mut self, release: &Release) {
         let releases = self.0.entry(release.lease.clone()).or_default();
         let sent = (release.holder.clone(), release.token);
-        if !releases.contains(&sent) {
+        if releases.len() < REMEMBERED && !releases.contains(&sent) {
             releases.push(sent);
         }
     }
 
+    /// How many there are.
+    pub fn remembered(&self) -> usize {
+        self.0.values().map(|sent| 1 + sent.len()).sum()
+    }
+
     /// Those of earlier holders go with the next grant of a higher token.
     pub fn granted(&mut self, granted: &Granted) {
-        if let Some(releases) = self.0.get_mut(&granted.lease) {
+        let releases = self.0.get_mut(&granted.lease);
+        if let Some(releases) = releases.filter(|releases| releases.len() < REMEMBERED) {
             // A store that hands a token out twice may yet meet them.
             releases.retain(|(holder, token)| {
                 *holder == granted.holder || token.is_some() && *token >= granted.token
@@ -75,7 +87,10 @@ impl Releases {
     /// Whether one was sent that may have ended this owner's term.
     pub fn may_have_ended(&self, lease: &Name, owner: &Owner) -> bool {
         let releases = self.0.get(lease);
-        releases.is_some_and(|sent| sent.iter().any(|(who, token)| owner.is(who, *token)))
+        releases.is_some_and(|sent| {
+            let forgotten = sent.len() == REMEMBERED;
+            forgotten || sent.iter().any(|(who, token)| owner.is(who, *token))
+        })
     }
 }
 
@@ -84,6 +99,11 @@ impl Releases {
 pub(crate) struct StoreClocks(BTreeMap<Name, Nanos>);
 
 impl StoreClocks {
+    /// How many stores there are.
+    pub fn remembered(&self) -> usize {
+        self.0.len()
+    }
+
     /// What it had shown before, if by now it has begun anew, as with a machine's restart.
     pub fn shows(&mut self, store: &Name, clock: Nanos) -> Option<Nanos> {
         let Some(last) = self.0.get_mut(store) else {

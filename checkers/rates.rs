@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{Body, Event, Header, Name, Nanos, RatePpb, TRUE_RATE};
 
 /// The clocks' rates over a run: the header's, then what the nemesis set.
@@ -82,6 +83,13 @@ impl Rates {
             .max();
         let most = most.unwrap_or(0).div_ceil(u128::from(TRUE_RATE));
         Nanos::try_from(most).unwrap_or(Nanos::MAX)
+    }
+
+    pub fn remembered(&self) -> Remembered {
+        let changes = self.changes.values().map(Vec::len).sum();
+        Remembered::default()
+            .and("clocks", self.initial.len() + self.changes.len())
+            .and("changes of clocks' rates", changes)
     }
 
     fn initial(&self, node: &str) -> RatePpb {

@@ -13,6 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::budget::Budget;
 use crate::history::{Event, FORMAT_VERSION, Header};
 use crate::line;
 use crate::well_formed::{Malformed, Pairing};
@@ -120,12 +121,18 @@ pub enum Problem {
 }
 
 /// An iterator over a history's events. After an error it ends.
+///
+/// Where more calls are open at once than the default [`Budget`] allows, a completion
+/// without its call is no error any more: no reader could tell it, and a judge of that
+/// history is undecided.
 pub struct Reader<R> {
     input: R,
     file: String,
     line: u64,
     buffer: Vec<u8>,
     pairing: Pairing<()>,
+    /// Calls are still paired with their completions.
+    paired: bool,
     ended: bool,
 }
 
@@ -158,6 +165,7 @@ impl<R: BufRead> Reader<R> {
             line: 0,
             buffer: Vec::new(),
             pairing: Pairing::new(),
+            paired: true,
             ended: false,
         };
         match reader.header() {
@@ -252,7 +260,15 @@ impl<R: BufRead> Reader<R> {
             Problem::NotJson(_) if !whole => Problem::Torn,
             problem => problem,
         })?;
-        self.pairing.see(&event, |_| ())?;
+        match self.paired {
+            true => drop(self.pairing.see(&event, |_| ())?),
+            false => self.pairing.in_order(&event)?,
+        }
+        let remembered = self.pairing.remembered();
+        if self.paired && remembered.beyond(Budget::default()).is_some() {
+            self.paired = false;
+            self.pairing.forget();
+        }
         Ok(Some(event))
     }
 }

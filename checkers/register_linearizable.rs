@@ -21,6 +21,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{Answer, Body, Event, Kind, Name, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
 use crate::verdict::{Evidence, Verdict};
@@ -38,6 +39,9 @@ pub(crate) use register::TwiceWritten;
 pub(crate) use registers::Registers;
 use written::Id;
 
+/// How many tokens of a lease are remembered with their last write, the highest.
+const TOKENS_REMEMBERED: usize = 4_096;
+
 #[derive(Default)]
 pub(crate) struct RegisterLinearizable {
     leases: BTreeMap<Name, Lease>,
@@ -52,6 +56,8 @@ struct Lease {
     registers: BTreeMap<Name, usize>,
     /// The highest seq of each token, and the register that it changed.
     highest: BTreeMap<Option<Token>, (u64, usize, Option<Datum>)>,
+    /// The highest token that was forgotten.
+    forgotten: Option<Token>,
 }
 
 impl RegisterLinearizable {
@@ -110,7 +116,15 @@ impl RegisterLinearizable {
                     let (seq, at, value) = before;
                     self.registers.at(at).forget((token, seq), value);
                 }
-                None => drop(lease.highest.insert(token, (seq, at, value.clone()))),
+                None if token.is_some() && token <= lease.forgotten => {
+                    return self.cannot_tell(seq, token);
+                }
+                None => {
+                    lease.highest.insert(token, (seq, at, value.clone()));
+                    if lease.highest.len() > TOKENS_REMEMBERED {
+                        self.forget_a_token(op.lease());
+                    }
+                }
             }
         }
         match value {
@@ -130,6 +144,20 @@ impl RegisterLinearizable {
                     });
                 }
             }
+        }
+    }
+
+    /// The lowest of a lease: whoever writes under it again came too late to be judged.
+    fn forget_a_token(&mut self, lease: &Name) {
+        let Some(lease) = self.leases.get_mut(lease) else {
+            return;
+        };
+        let lowest = lease.highest.keys().find(|token| token.is_some()).copied();
+        if let Some(token) = lowest
+            && let Some((seq, at, value)) = lease.highest.remove(&token)
+        {
+            lease.forgotten = lease.forgotten.max(token);
+            self.registers.at(at).forget((token, seq), value);
         }
     }
 
@@ -179,6 +207,16 @@ impl Checker for RegisterLinearizable {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let tokens = self.leases.values().map(|lease| lease.highest.len()).sum();
+        let keys = self.registers.count();
+        (0..keys)
+            .map(|at| self.registers.remembered(at))
+            .fold(Remembered::default(), Remembered::with)
+            .and("keys", 2 * keys + self.leases.len())
+            .and("tokens and their last write", tokens)
     }
 
     fn found(&self) -> bool {

@@ -12,6 +12,8 @@ pub(crate) struct Retries {
     /// Writes and deletes with a seq of each (process, lease) that may have landed
     /// without an answer, of its newest token: their invoke and what they are.
     unanswered: BTreeMap<(Name, Name), Vec<(u64, Op)>>,
+    /// How many those are.
+    tries: usize,
 }
 
 impl Retries {
@@ -27,11 +29,18 @@ impl Retries {
             .last()
             .is_some_and(|(_, last)| last.token() != op.token())
         {
+            self.tries -= tries.len();
             tries.clear();
         }
         let again = tries.iter().any(|(_, tried)| tried == op);
         tries.push((event.index, op.clone()));
+        self.tries += 1;
         again
+    }
+
+    /// How many tries are remembered.
+    pub fn remembered(&self) -> usize {
+        self.tries
     }
 
     /// Takes note of a completion.
@@ -41,7 +50,12 @@ impl Retries {
         }
         let key = (event.process.clone(), op.lease().clone());
         if let Some(tries) = self.unanswered.get_mut(&key) {
+            let before = tries.len();
             tries.retain(|(tried, _)| *tried != invoke);
+            self.tries -= before - tries.len();
+            if tries.is_empty() {
+                self.unanswered.remove(&key);
+            }
         }
     }
 }

@@ -9,8 +9,9 @@
 //! retried: those losses count too, and the window was partly spent on them); a system
 //! that never renews.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::budget::Remembered;
 use crate::history::{
     Body, Event, Header, Kind, LeaseTiming, Name, Nanos, Observation, Op, STALE_TOKEN, TRUE_RATE,
     Token,
@@ -41,7 +42,7 @@ pub(crate) struct Steady {
     timing: Option<LeaseTiming>,
     terms: BTreeMap<Key, Term>,
     /// Leases that anybody renews.
-    renewed: Vec<Name>,
+    renewed: BTreeSet<Name>,
     /// Since when nothing but message loss goes on; None while a fault may.
     quiet_since: Option<Nanos>,
     calm: bool,
@@ -53,7 +54,7 @@ impl Steady {
         Steady {
             timing: header.lease.clone(),
             terms: BTreeMap::new(),
-            renewed: Vec::new(),
+            renewed: BTreeSet::new(),
             quiet_since: Some(0),
             calm: false,
             found: None,
@@ -94,7 +95,7 @@ impl Steady {
             }
             Body::Invoke(Op::Renew(op)) => {
                 if !self.renewed.contains(&op.lease) {
-                    self.renewed.push(op.lease.clone());
+                    self.renewed.insert(op.lease.clone());
                 }
                 let key = (op.lease.clone(), op.holder.clone(), op.token);
                 if let Some(term) = self.terms.get_mut(&key)
@@ -113,6 +114,12 @@ impl Steady {
             Body::Complete(..) => self.completed(step),
             _ => {}
         }
+    }
+
+    pub fn remembered(&self) -> Remembered {
+        Remembered::default()
+            .and("beliefs", self.terms.len())
+            .and("leases", self.renewed.len())
     }
 
     fn fault(&mut self, event: &Event, f: &str) {

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{Body, Event, F, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Step};
 use crate::retries::Retries;
@@ -175,6 +176,13 @@ impl Checker for StorageSafety {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        Remembered::default()
+            .and("leases", self.seen.len() + self.acknowledged.len())
+            .and("open calls", self.doomed.len())
+            .and("writes without an answer", self.retries.remembered())
     }
 
     fn found(&self) -> bool {

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::grants::{Grants, Side};
 use crate::history::{
     Acquire, Answer, Body, Event, Granted, Kind, Name, Observation, Op, RecoveredLease, Token,
@@ -83,6 +84,25 @@ impl Checker for TokenMonotonicity {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let told = self.client.leases.values();
+        let (open, requests, answers) = told.fold((0, 0, 0), |(open, requests, answers), told| {
+            let answered = answers + told.recent.len();
+            (
+                open + told.open.len(),
+                requests + told.requests.len(),
+                answered,
+            )
+        });
+        let leases = self.node.leases.len() + self.node.durable.len() + self.client.leases.len();
+        self.grants
+            .remembered()
+            .and("leases", leases)
+            .and("open calls", open)
+            .and("holders and their requests", requests)
+            .and("grants", answers)
     }
 
     fn found(&self) -> bool {

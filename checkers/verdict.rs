@@ -185,7 +185,10 @@ impl Check {
                 "applied and fenced, or acknowledged fences and writes, with tokens"
             }
             Check::ZombieWrite => "acquires and writes, tokens or none; applied makes it exact",
-            Check::BeliefSafety => "lead and follow; clock rates for the excuse",
+            Check::BeliefSafety => {
+                "lead and follow; or acquires, renewals and releases, with lease timing in the \
+                 header; clock rates for the excuse"
+            }
             Check::ElectionBarrier => "fences, reads and writes with tokens, or applied and fenced",
             Check::LeaseLinearizable => {
                 "granted, renewed, released, denied, with the store's clock; or acquires, renewals \
@@ -200,8 +203,8 @@ impl Check {
                  acquires, renewals and releases"
             }
             Check::Failover => {
-                "granted events, a calm mark, lease timing and the network's latency in the \
-                 header, writes"
+                "a calm mark, lease timing and the network's latency in the header; granted \
+                 events or the header's traffic, and writes; or acquires and renewals"
             }
             Check::Conduct => "client calls; lead and follow make it stricter",
         }

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::budget::Remembered;
 use crate::history::{Body, Event, F, Name, Nanos, Op};
 use crate::verdict::Evidence;
 
@@ -53,7 +54,7 @@ pub enum Malformed {
         /// How many calls it has open.
         open: usize,
     },
-    /// A call id that was used before.
+    /// A call id that was used before: it is open, or was used lately.
     #[error("call {call} is used again: a call's id is unique in the file")]
     CallReused {
         /// The id.
@@ -100,6 +101,8 @@ pub(crate) struct Pairing<K> {
     open: BTreeMap<u64, Open<K>>,
     /// Calls without an id, by process.
     nameless: BTreeMap<Name, Vec<Open<K>>>,
+    /// How many those are.
+    nameless_open: usize,
     used: Ids,
 }
 
@@ -110,6 +113,7 @@ impl<K> Pairing<K> {
             last_time: 0,
             open: BTreeMap::new(),
             nameless: BTreeMap::new(),
+            nameless_open: 0,
             used: Ids::default(),
         }
     }
@@ -120,6 +124,25 @@ impl<K> Pairing<K> {
         event: &Event,
         keep: impl FnOnce(&Op) -> K,
     ) -> Result<Option<K>, Malformed> {
+        self.in_order(event)?;
+        self.pairs(event, keep)
+    }
+
+    /// What is remembered to pair calls with their completions.
+    pub fn remembered(&self) -> Remembered {
+        Remembered::default().and("open calls", self.open.len() + self.nameless_open)
+    }
+
+    /// Gives up pairing: only [`in_order`](Self::in_order) may be asked from here on.
+    pub fn forget(&mut self) {
+        self.open.clear();
+        self.nameless.clear();
+        self.nameless_open = 0;
+        self.used = Ids::default();
+    }
+
+    /// The rules of index and time, which need no memory.
+    pub fn in_order(&mut self, event: &Event) -> Result<(), Malformed> {
         let found = event.index;
         let expected = self.next_index;
         match found.cmp(&expected) {
@@ -135,6 +158,15 @@ impl<K> Pairing<K> {
         }
         self.next_index = self.next_index.saturating_add(1);
         self.last_time = event.time;
+        Ok(())
+    }
+
+    /// The rules of calls.
+    fn pairs(
+        &mut self,
+        event: &Event,
+        keep: impl FnOnce(&Op) -> K,
+    ) -> Result<Option<K>, Malformed> {
         match &event.body {
             Body::Invoke(op) => {
                 let open = Open {
@@ -143,15 +175,15 @@ impl<K> Pairing<K> {
                     kept: keep(op),
                 };
                 match event.call {
-                    Some(call) if !self.used.insert(call) => {
+                    Some(call) if self.open.contains_key(&call) || !self.used.insert(call) => {
                         return Err(Malformed::CallReused { call });
                     }
                     Some(call) => drop(self.open.insert(call, open)),
-                    None => self
-                        .nameless
-                        .entry(event.process.clone())
-                        .or_default()
-                        .push(open),
+                    None => {
+                        self.nameless_open += 1;
+                        let of_process = self.nameless.entry(event.process.clone());
+                        of_process.or_default().push(open);
+                    }
                 }
                 Ok(None)
             }
@@ -193,7 +225,12 @@ impl<K> Pairing<K> {
         let open = match (named.len() + nameless, named.first()) {
             (0, _) => None,
             (1, Some(call)) => self.open.remove(call),
-            (1, None) => self.nameless.get_mut(&event.process).and_then(Vec::pop),
+            (1, None) => {
+                self.nameless_open -= 1;
+                self.nameless
+                    .remove(&event.process)
+                    .and_then(|mut open| open.pop())
+            }
             (open, _) => {
                 return Err(Malformed::AmbiguousCompletion {
                     process: event.process.clone(),
@@ -208,16 +245,40 @@ impl<K> Pairing<K> {
     }
 }
 
-/// A set of ids as ranges: ids given out in a row cost nothing to remember.
+/// How many ranges of ids are remembered, the highest.
+const RANGES: usize = 4_096;
+
+/// A set of ids as ranges: ids given out in a row cost nothing to remember. Where they
+/// leave gaps, the lowest are forgotten in the end.
 #[derive(Default)]
-struct Ids {
+pub(crate) struct Ids {
     /// First to last, both inclusive.
     ranges: BTreeMap<u64, u64>,
+    /// The highest that was forgotten.
+    forgotten: Option<u64>,
 }
 
 impl Ids {
-    /// False if it was there already.
-    fn insert(&mut self, id: u64) -> bool {
+    /// How many ranges there are.
+    pub fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether it is not known any more which ids up to this one were there.
+    pub fn forgot(&self, id: u64) -> bool {
+        Some(id) <= self.forgotten
+    }
+
+    pub fn contains(&self, id: u64) -> bool {
+        let before = self.ranges.range(..=id).next_back();
+        before.is_some_and(|(_, last)| id <= *last)
+    }
+
+    /// False if it is known to have been there already.
+    pub fn insert(&mut self, id: u64) -> bool {
+        if self.forgot(id) {
+            return true;
+        }
         let before = self
             .ranges
             .range(..=id)
@@ -233,6 +294,9 @@ impl Ids {
             .and_then(|next| self.ranges.remove(&next))
             .unwrap_or(id);
         self.ranges.insert(joins_before.unwrap_or(id), last);
+        if self.ranges.len() > RANGES {
+            self.forgotten = self.ranges.pop_first().map(|(_, last)| last);
+        }
         true
     }
 }
@@ -251,5 +315,18 @@ mod tests {
             assert!(!ids.insert(id), "{id} was used");
         }
         assert_eq!(ids.ranges.len(), 3);
+    }
+
+    #[test]
+    fn ids_with_gaps_are_remembered_for_a_while() {
+        let mut ids = Ids::default();
+        for nth in 0..10 * RANGES as u64 {
+            assert!(ids.insert(2 * nth), "{nth} is new");
+            assert!(!ids.insert(2 * nth), "{nth} was used");
+        }
+        assert_eq!(ids.ranges(), RANGES);
+        assert!(ids.forgot(2) && ids.insert(2), "it may have been used");
+        let last = 20 * RANGES as u64 - 2;
+        assert!(!ids.forgot(last) && ids.contains(last) && !ids.contains(last - 1));
     }
 }

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::budget::Remembered;
 use crate::grants::process_of;
 use crate::history::{Applied, Body, Event, F, Header, Kind, Name, Observation, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
@@ -414,6 +415,20 @@ impl Checker for ZombieWrite {
             }
             _ => {}
         }
+    }
+
+    fn remembered(&self) -> Remembered {
+        let leases = self.landed.len() + self.acknowledged.len();
+        let pending = self.pending.values().map(Vec::len).sum();
+        Remembered::default()
+            .and(
+                "processes",
+                self.candidates.len() + self.storage_nodes.len(),
+            )
+            .and("leases", leases)
+            .and("open calls", self.open.len())
+            .and("writes that may yet land", pending)
+            .and("writes without an answer", self.retries.remembered())
     }
 
     fn found(&self) -> bool {

@@ -244,7 +244,7 @@ impl Registers {
         self.found = self.pass.completes(call.key, act, kind, seen).err();
         key.looked += 1;
         if key.looked.is_multiple_of(LOOK_EVERY) {
-            let held = self.pass.held(call.key) as u64;
+            let held = self.pass.remembered(call.key).things as u64;
             self.held = self.held + held - key.held;
             key.held = held;
             if self.held * HELD_BYTES > self.budget.bytes {

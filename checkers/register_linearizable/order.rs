@@ -124,8 +124,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// How many stays and deletes are held in memory.
-    pub fn held(&self) -> usize {
+    /// How many operations wait for their place.
+    pub fn remembered(&self) -> usize {
         self.upcoming.len() + self.reads.len() + self.values.len() + self.deletes.len()
     }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::datum::Datum;
 use super::order::{Act, Conflict, Order, Stay};
 use super::written::{Id, Written};
+use crate::budget::Remembered;
 use crate::history::{F, Kind, Name};
 
 /// Why a register cannot be judged.
@@ -81,13 +82,22 @@ pub(super) struct Overwritten {
 }
 
 impl Register {
-    pub fn reads(&mut self, invoke: u64) {
-        self.open.insert(invoke, Open::Read);
+    pub fn remembered(&self) -> Remembered {
+        let kept = self.over.len() + self.failed.len() + self.deletes.len();
+        Remembered::default()
+            .and("open calls", self.open.len())
+            .and("values that can still be read", self.written.len())
+            .and("writes and deletes that may be tried again", kept)
+            .and("what is concurrent with an open call", self.waiting())
     }
 
-    /// How many calls, values and deletes are held in memory.
-    pub fn held(&self) -> usize {
-        self.open.len() + self.written.len() + self.deletes.len() + self.order.held()
+    fn waiting(&self) -> usize {
+        let shown = self.shown.len() + self.begins.len();
+        shown + self.unsettled.len() + self.unsettled_values.len() + self.order.remembered()
+    }
+
+    pub fn reads(&mut self, invoke: u64) {
+        self.open.insert(invoke, Open::Read);
     }
 
     /// A write, or another try of one. A value that can still be read must not be

@@ -6,6 +6,7 @@ use super::datum::Datum;
 use super::evidence;
 use super::order::{Act, Conflict, Stay};
 use super::register::{Overwritten, Register, TwiceWritten, Wrong};
+use crate::budget::Remembered;
 use crate::history::{Kind, Name};
 use crate::verdict::Evidence;
 
@@ -66,9 +67,14 @@ impl Registers {
         self.registers[at].1 = Register::default();
     }
 
-    /// How many calls, values and deletes a register holds in memory.
-    pub fn held(&self, at: usize) -> usize {
-        self.registers[at].1.held()
+    /// What a register remembers.
+    pub fn remembered(&self, at: usize) -> Remembered {
+        self.registers[at].1.remembered()
+    }
+
+    /// How many registers there are.
+    pub fn count(&self) -> usize {
+        self.registers.len()
     }
 
     /// A call on a register ended; a read that was answered brought `found`.

@@ -221,9 +221,9 @@ fn an_excuse_does_not_cover_a_later_overlap() {
 }
 
 #[test]
-fn without_beliefs_nothing_is_claimed() {
+fn without_beliefs_or_grants_nothing_is_claimed() {
     tale()
-        .acquires("a", 1)
+        .invoke("a", acquire("a", 1))
         .claims_nothing(BeliefSafety, "no lead");
 }
 

@@ -210,7 +210,7 @@ fn a_release_needs_no_expiry() {
 fn what_is_missing_is_named() {
     calm()
         .at(1000 + BOUND)
-        .writes("b", 2)
+        .times_out("b", acquire("b", 2))
         .claims_nothing(Failover, "no granted");
     tale()
         .acquires("a", 1)

@@ -1,4 +1,4 @@
-use deposed_checkers::history::{Body, Observation, Restored, StoreRecovered};
+use deposed_checkers::history::{Body, Observation, RecoveredLease, Restored, StoreRecovered};
 use deposed_checkers::verdict::Check::LeaseLinearizable;
 
 use serde_json::json;
@@ -320,12 +320,13 @@ fn an_old_copy_is_its_operators() {
     let restored = Restored {
         floor: 9,
         leases: [].into(),
-        clock: 0,
+        clock: 30,
     };
     tale()
         .grants("a", 1, 1, 0)
+        .renews("a", 1, 50)
         .saw("store", Observation::Restored(restored))
-        .grants("b", 1, 10, 1)
+        .grants("b", 1, 10, 130)
         .passes(LeaseLinearizable);
 }
 
@@ -394,4 +395,57 @@ fn a_copy_that_was_put_back_answers_for_nobody_from_then_on() {
         .nemesis("crash", json!({"node": "store", "for": 1}))
         .recovers(6, None, 40)
         .convicts(LeaseLinearizable, "came back without", &[0, 2]);
+}
+
+/// What it granted after the copy was made it does not know, and owes all the same: on
+/// leases, too, that the copy does not name.
+#[test]
+fn a_restored_store_grants_nothing_for_a_ttl() {
+    let restored = |ttl: Option<u64>, clock: u64| {
+        let ttl = ttl.map(|ms| ms * MS);
+        let (counter, holder) = (1, None);
+        let found = RecoveredLease {
+            counter,
+            holder,
+            ttl,
+        };
+        Observation::Restored(Restored {
+            floor: 9,
+            leases: [("elsewhere".into(), found)].into(),
+            clock: clock * MS,
+        })
+    };
+    let then = |clock| {
+        let tale = tale().grants("a", 1, 5, 0).saw("store", restored(None, 10));
+        tale.grants("b", 1, 10, clock)
+    };
+    let evidence = then(109).convicts(
+        LeaseLinearizable,
+        "99ms after it had been restored from an old copy",
+        &[1, 2],
+    );
+    assert_eq!(evidence.expected, "refused until 0.110s by its clock");
+    then(110).passes(LeaseLinearizable);
+    // The copy tells of a longer one.
+    let longer = tale().saw("store", restored(Some(150), 10));
+    let longer = |clock| longer.clone().grants("b", 1, 10, clock);
+    longer(159).convicts(LeaseLinearizable, "restored", &[0, 1]);
+    longer(160).passes(LeaseLinearizable);
+    // Its clock begins anew, and what was left is owed still.
+    let anew = |clock| {
+        let restarted = tale().saw("store", restored(None, 50)).denies("c", 1, 90);
+        restarted.recovers(9, None, 5).grants("b", 1, 10, clock)
+    };
+    anew(64).convicts(LeaseLinearizable, "restored", &[0, 3]);
+    anew(65).passes(LeaseLinearizable);
+    // Another store was, or another copy is being put back.
+    tale()
+        .saw("elsewhere", restored(None, 10))
+        .grants("b", 1, 10, 20)
+        .passes(LeaseLinearizable);
+    tale()
+        .saw("store", restored(None, 10))
+        .nemesis("restore", json!({"node": "store"}))
+        .grants("b", 1, 10, 20)
+        .passes(LeaseLinearizable);
 }

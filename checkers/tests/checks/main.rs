@@ -7,6 +7,7 @@ mod failover;
 mod judge;
 mod lease_linearizable;
 mod lock_delay;
+mod outside;
 mod register_linearizable;
 mod storage_safety;
 mod tale;

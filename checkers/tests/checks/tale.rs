@@ -349,6 +349,11 @@ impl Tale {
     }
 
     #[track_caller]
+    pub fn violates(self, check: Check) {
+        let verdict = self.verdict(check);
+        assert!(verdict.is_violated(), "not convicted: {verdict:?}");
+    }
+
     pub fn claims_nothing(self, check: Check, words: &str) {
         let verdict = self.verdict(check);
         let Verdict::NotClaimed(why) = &verdict else {

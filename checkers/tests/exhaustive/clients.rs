@@ -4,7 +4,8 @@
 //! A store that no client can see into may restart at any time, which gives its owner
 //! the whole ttl again: so a renewal of whoever was not replaced is always explained,
 //! and a client knows less than the search. What a check convicts no placement must
-//! explain; and it convicts a fair share of what none does.
+//! explain; and it convicts nearly all of what none does. What it misses is told in
+//! `terms.rs`, and is shown here by an example of each kind.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -320,8 +321,9 @@ fn what_is_convicted_has_no_placement(check: Check, searched: Nanos) {
     let header = json!({"deposed": 1, "lease": {"ttl": TTL, "lock_delay": DELAY}});
     let header: Header = serde_json::from_value(header).unwrap();
     let moves = vec((any::<u8>(), any::<u8>(), any::<u8>()), 8..28);
-    let lies = prop_oneof![1 => Just(0), 5 => 80..200u8];
-    let delay = prop_oneof![1 => Just(DELAY), 2 => 0..DELAY];
+    // A store that knows of no delay lies enough.
+    let lies = prop_oneof![1 => Just(0), 5 => if searched > 0 { 40..110u8 } else { 80..200 }];
+    let delay = prop_oneof![1 => Just(DELAY), 9 => 0..DELAY / 4];
     let missed = Cell::new(0);
     let convicted = Cell::new(0);
     compare_many(
@@ -330,6 +332,10 @@ fn what_is_convicted_has_no_placement(check: Check, searched: Nanos) {
             let events = play(&moves, lies, delay);
             let found = verdict_of(check, &header, &events);
             let explained = has_placement(&events, searched);
+            // What is wrong without a lock-delay is `lease-linearizable`'s.
+            if searched > 0 && !has_placement(&events, 0) {
+                return Ok(());
+            }
             prop_assert!(explained || lies > 0 || delay < searched);
             if found.word() == "not-claimed" {
                 return Ok(());
@@ -344,7 +350,7 @@ fn what_is_convicted_has_no_placement(check: Check, searched: Nanos) {
     );
     let (missed, convicted) = (missed.get(), convicted.get());
     println!("{missed} missed, {convicted} convicted");
-    assert!(missed < 2 * convicted, "too many are missed");
+    assert!(10 * missed < convicted, "too many are missed");
 }
 
 #[test]
@@ -355,4 +361,60 @@ fn lease_linearizable_convicts_from_outside_what_no_placement_explains() {
 #[test]
 fn lock_delay_convicts_from_outside_what_no_placement_explains() {
     what_is_convicted_has_no_placement(Check::LockDelay, DELAY);
+}
+
+/// Calls of a and b as they come: when, whose, the op or the invoke that ends, what it is
+/// answered.
+type Told = (Nanos, &'static str, Result<Op, u64>, Answer);
+
+/// No placement explains it, and the check is silent.
+fn is_missed(told: &[Told]) {
+    let mut lines = Lines::default();
+    for (time, process, what, answer) in told {
+        match what {
+            Ok(op) => drop(lines.invoke(process, op.clone())),
+            Err(call) => lines.complete(*call, Kind::Ok, answer.clone()),
+        }
+        lines.0.last_mut().unwrap().time = *time;
+    }
+    let header = json!({"deposed": 1, "lease": {"ttl": TTL}});
+    let header: Header = serde_json::from_value(header).unwrap();
+    assert!(!has_placement(&lines.0, 0), "a placement explains it");
+    let found = verdict_of(Check::LeaseLinearizable, &header, &lines.0);
+    assert_eq!(found.word(), "valid", "{found:?}");
+}
+
+fn asks(holder: &str, request: u64) -> Result<Op, u64> {
+    Ok(acquire("leader".into(), holder.into(), request))
+}
+
+/// b's second term can have begun at 13 only, when its first was over.
+#[test]
+fn a_term_that_an_earlier_one_kept_waiting_is_taken_to_run_from_its_send() {
+    is_missed(&[
+        (1, "b", asks("b#1", 1), Answer::None),
+        (4, "b", Err(0), Answer::Token(1)),
+        (7, "b", asks("b#1", 2), Answer::None),
+        (14, "a", asks("a#1", 1), Answer::None),
+        (18, "b", Err(2), Answer::Token(2)),
+        (20, "a", Err(3), Answer::Token(3)),
+    ]);
+}
+
+/// b had released what it was granted while a, who hears of it too late, held the lease.
+#[test]
+fn a_term_that_was_released_is_forgotten_when_the_release_is_answered() {
+    let release = Op::Release(Release {
+        lease: "leader".into(),
+        holder: "b#1".into(),
+        token: Some(2),
+    });
+    is_missed(&[
+        (2, "a", asks("a#1", 1), Answer::None),
+        (4, "b", asks("b#1", 1), Answer::None),
+        (9, "b", Err(1), Answer::Token(2)),
+        (11, "b", Ok(release), Answer::None),
+        (15, "b", Err(3), Answer::None),
+        (17, "a", Err(0), Answer::Token(1)),
+    ]);
 }

@@ -107,6 +107,8 @@ fn after(
             let lives = !term.released && denied.clock < term.expiry;
             judges(!(lease && own && lives), Some(term))
         }
+        // What the copy tells of no owner is forgotten.
+        Observation::Restored(_) => vec![None],
         Observation::StoreRecovered(recovered) => {
             let found = &recovered.leases["leader"];
             came_back(before, found, recovered.clock, sent, lease)
@@ -171,7 +173,18 @@ fn came_back(
 fn kept(events: &[Event], promise: Promise) -> bool {
     let mut may_be: BTreeSet<Option<Term>> = [None].into();
     let mut sent = Vec::new();
+    // Restored from an old copy, it may have granted what it does not know of.
+    let mut closed = 0;
     for event in events {
+        match &event.body {
+            Body::Observed(Observation::Restored(restored)) => closed = restored.clock + TTL,
+            Body::Observed(Observation::Granted(granted))
+                if promise == Promise::Lease && granted.clock < closed =>
+            {
+                return false;
+            }
+            _ => {}
+        }
         if let Body::Invoke(Op::Release(release)) = &event.body {
             sent.push(release.clone());
         }
@@ -187,7 +200,7 @@ fn kept(events: &[Event], promise: Promise) -> bool {
 /// `lies`, does what it likes; `delay` is the lock-delay that it knows of.
 fn play(moves: &[(u8, u8, u8)], lies: u8, delay: Nanos) -> Vec<Event> {
     let mut lines = Lines::default();
-    let (mut clock, mut counter) = (0, 0);
+    let (mut clock, mut counter, mut closed) = (0, 0, 0);
     let mut term: Option<Term> = None;
     for &(what, who, how) in moves {
         clock += u64::from(how % 9);
@@ -208,6 +221,7 @@ fn play(moves: &[(u8, u8, u8)], lies: u8, delay: Nanos) -> Vec<Event> {
         let free = term
             .as_ref()
             .is_none_or(|term| term.released || clock >= term.expiry + delay);
+        let free = free && clock >= closed;
         let seen = match what % 8 {
             0..3 if free || lie => {
                 counter += u64::from(!lie || who < 200);
@@ -275,6 +289,22 @@ fn play(moves: &[(u8, u8, u8)], lies: u8, delay: Nanos) -> Vec<Event> {
                 clock,
                 error: Failure::new("held"),
             }),
+            7 if counter > 0 && who % 4 == 1 => {
+                term = None;
+                closed = if lie { 0 } else { clock + TTL };
+                let (holder, ttl) = (None, None);
+                let found = RecoveredLease {
+                    counter,
+                    holder,
+                    ttl,
+                };
+                counter += u64::from(how % 3);
+                Observation::Restored(Restored {
+                    floor: counter,
+                    leases: [(lease, found)].into(),
+                    clock,
+                })
+            }
             7 if counter > 0 => {
                 let owner = term.as_ref().filter(|term| !term.released && !lie);
                 let found = RecoveredLease {

@@ -11,7 +11,9 @@ use deposed_checkers::judge::judge;
 use deposed_checkers::verdict::{Check, Verdict};
 use serde_json::json;
 
+mod correct;
 mod model;
+mod runs;
 
 use model::Model;
 
@@ -93,5 +95,50 @@ fn the_client_side_never_convicts_what_the_node_side_acquits() {
             exact > 200 && valid > 200,
             "{check}: {exact} convicted, {valid} acquitted"
         );
+    }
+}
+
+/// A correct system is convicted of nothing, however little is recorded of it.
+#[test]
+fn a_correct_system_is_convicted_of_nothing_by_its_clients_calls() {
+    let mut claimed = Check::ALL.map(|_| 0);
+    for seed in 0..3_000 {
+        let (header, events) = correct::run(seed, None);
+        for (nth, (check, verdict)) in judge(&header, &events).0.into_iter().enumerate() {
+            assert!(
+                matches!(verdict, Verdict::Valid | Verdict::NotClaimed(_)),
+                "seed {seed}, {check}: {verdict:?}"
+            );
+            claimed[nth] += u32::from(verdict == Verdict::Valid);
+        }
+    }
+    for (check, claimed) in Check::ALL.into_iter().zip(claimed) {
+        println!("{check}: {claimed} valid");
+        assert!(claimed > 300, "{check} judged {claimed} only");
+    }
+}
+
+/// A store that breaks its promise is convicted by what clients were told.
+#[test]
+fn a_broken_promise_is_seen_from_outside() {
+    use correct::Broken::*;
+    let cases = [
+        (GrantsEarly, Check::BeliefSafety),
+        (GrantsEarly, Check::LeaseLinearizable),
+        (GrantsEarly, Check::LockDelay),
+        (TwoHolders, Check::BeliefSafety),
+        (TwoHolders, Check::LeaseLinearizable),
+        (ForgetsOwner, Check::BeliefSafety),
+        (ForgetsOwner, Check::LeaseLinearizable),
+        (GrantsNothing, Check::Failover),
+    ];
+    for (broken, check) in cases {
+        let convicted = (0..200).filter(|seed| {
+            let (header, events) = correct::run(*seed, Some(broken));
+            judge(&header, &events).of(check).unwrap().is_violated()
+        });
+        let convicted = convicted.count();
+        println!("{broken:?}: {convicted} of 200 convicted by {check}");
+        assert!(convicted > 10, "{broken:?}: {convicted} of 200 by {check}");
     }
 }
