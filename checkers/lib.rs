@@ -33,7 +33,7 @@
 //! The way through the crate is that of the data:
 //!
 //! - [`history`]: what an event is; [`reader`] and [`writer`] turn lines into events
-//!   and back, plain or gzipped;
+//!   and back, plain or gzipped; [`schema`] is the format for other languages;
 //! - [`well_formed`]: the rules that pair calls with their completions;
 //! - [`judge`]: runs the checks, one file each, over a stream of events;
 //! - [`verdict`]: what they say, times and spans in the words of [`units`]. [`Check::needs`](verdict::Check::needs) tells which
@@ -58,8 +58,11 @@ pub mod model;
 mod owners;
 mod rates;
 pub mod reader;
+#[cfg(feature = "tracing")]
+pub mod recording;
 mod register_linearizable;
 mod retries;
+pub mod schema;
 mod steady;
 mod storage_safety;
 mod terms;
