@@ -108,11 +108,20 @@ fn the_crates_point_one_way() {
 fn the_checkers_stand_alone() {
     let lock = manifest("Cargo.lock");
     let below = below(&lock, "deposed-checkers");
-    assert!(below.contains(&"serde_json"), "the rule finds what is below");
+    assert!(
+        below.contains(&"serde_json"),
+        "the rule finds what is below"
+    );
     for above in ["tokio", "turmoil", "deposed", "deposed-workloads"] {
-        assert!(!below.contains(&above), "checkers must not bring {above} in");
+        assert!(
+            !below.contains(&above),
+            "checkers must not bring {above} in"
+        );
     }
-    assert!(self::below(&lock, "deposed").contains(&"tokio"), "the rule sees a tokio");
+    assert!(
+        self::below(&lock, "deposed").contains(&"tokio"),
+        "the rule sees a tokio"
+    );
 }
 
 /// All that a package depends on, by any way, as the lock file has it.
@@ -121,8 +130,13 @@ fn below<'a>(lock: &'a str, package: &'a str) -> Vec<&'a str> {
     let mut at = 0;
     while let Some(package) = found.get(at) {
         let named = format!("\nname = \"{package}\"\n");
-        for entry in lock.split("[[package]]").filter(|entry| entry.contains(&named)) {
-            let dependencies = entry.split_once("dependencies = [").map_or("", |(_, list)| list);
+        for entry in lock
+            .split("[[package]]")
+            .filter(|entry| entry.contains(&named))
+        {
+            let dependencies = entry
+                .split_once("dependencies = [")
+                .map_or("", |(_, list)| list);
             // Where there are several versions, one is named: "syn 2.0.1".
             let names = dependencies.split('"').skip(1).step_by(2);
             for name in names.filter_map(|name| name.split(' ').next()) {

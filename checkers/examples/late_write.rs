@@ -22,7 +22,10 @@ const TTL: Duration = Duration::from_millis(20);
 const HISTORY: &str = "deposed::history";
 
 /// Grants the lease to one holder at a time. Each grant has a token of its own.
-struct Store(Mutex<Granted>);
+struct Store {
+    start: Instant,
+    last: Mutex<Granted>,
+}
 
 struct Granted {
     token: u64,
@@ -31,14 +34,19 @@ struct Granted {
 
 impl Store {
     fn acquire(&self, holder: &str) -> Option<u64> {
-        let mut granted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let now = now();
-        if now < granted.until {
+        if now < last.until {
             return None;
         }
-        granted.token += 1;
-        granted.until = now + TTL;
-        Some(granted.token)
+        last.token += 1;
+        last.until = now + TTL;
+        // Told under the lock, so that grants are told in the order in which they happen.
+        tracing::info!(
+            name: "granted", target: HISTORY, process = "store", lease = "leader", holder,
+            token = last.token, ttl = TTL.as_nanos(), clock = (now - self.start).as_nanos(),
+        );
+        Some(last.token)
     }
 }
 
@@ -54,7 +62,6 @@ impl Storage {
     }
 
     fn write(&self, token: u64, value: &str) {
-        // Told under the lock, so that writes are told in the order in which they happen.
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         value.clone_into(&mut held);
         tracing::info!(
@@ -146,10 +153,12 @@ pub fn record() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     // A program would install it for good: `tracing::subscriber::set_global_default`.
     let dispatch = tracing::Dispatch::new(subscriber);
 
-    let store = Store(Mutex::new(Granted {
+    let start = now();
+    let last = Mutex::new(Granted {
         token: 0,
-        until: now(),
-    }));
+        until: start,
+    });
+    let store = Store { start, last };
     let storage = Storage(Mutex::new(String::new()));
     let client = |name| Client {
         name,

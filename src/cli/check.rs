@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use deposed_checkers::{
+    history::Header,
     judge::Judge,
     reader::{self, ReadError},
     verdict::{Check, Verdict, Verdicts},
 };
 use serde::Serialize;
 
-use super::{Console, Exit, arguments::CheckArgs, names};
+use super::{Console, Exit, arguments::CheckArgs, follow, names};
 use crate::report::{
     Halt,
     failure::{Exhibits, Failure, Next, others},
@@ -19,14 +20,14 @@ use crate::report::{
 pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
     let only: Result<Vec<Check>, Halt> = args.only.iter().map(|name| names::check(name)).collect();
     let only = only?;
+    if args.follow {
+        return follow::follow(args, &only, console);
+    }
     let mut exit = Exit::Valid;
     for path in &args.histories {
         match judged(path, &only) {
             Ok(judged) => {
-                let text = match args.json {
-                    true => judged.json()? + "\n",
-                    false => judged.text(path),
-                };
+                let text = judged.told(path, args.json)?;
                 console.out.write_all(text.as_bytes())?;
                 exit = exit.and(judged.exit());
             }
@@ -43,7 +44,7 @@ pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit,
 const NO_EVENTS: &str = "the history holds no events: there is nothing to judge";
 
 /// A history's verdicts.
-struct Judged {
+pub(super) struct Judged {
     file: String,
     events: u64,
     /// Whether it is a file that can be read again: no pipe.
@@ -55,36 +56,60 @@ struct Judged {
 /// All checks, or these only: those must then come to a verdict.
 fn judged(path: &Path, only: &[Check]) -> Result<Judged, ReadError> {
     let (header, reader) = reader::open(path)?;
-    let mut judge = match only {
-        [] => Judge::new(&header),
-        only => Judge::of(&header, only),
-    };
+    let mut judge = judge(&header, only);
     let mut events = 0;
     for event in reader {
         judge.see(&event?);
         events += 1;
     }
-    let mut verdicts = judge.finish();
-    for (_, verdict) in &mut verdicts.0 {
-        if events == 0 {
-            // Every rule is kept where nothing happened: that says nothing of a system.
-            *verdict = Verdict::Unknown(NO_EVENTS.to_owned());
-        } else if !only.is_empty() {
-            *verdict = verdict.clone().required();
-        }
+    Ok(Judged::of(path, &header, events, judge, only))
+}
+
+/// A judge of all checks, or of these only.
+pub(super) fn judge(header: &Header, only: &[Check]) -> Judge {
+    match only {
+        [] => Judge::new(header),
+        only => Judge::of(header, only),
     }
-    let needed = ["cluster", "schedule"];
-    Ok(Judged {
-        file: path.display().to_string(),
-        events,
-        lasting: path.is_file(),
-        replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
-        verdicts,
-    })
 }
 
 impl Judged {
-    fn exit(&self) -> Exit {
+    /// What a judge says who has seen so many events of a file.
+    pub(super) fn of(
+        path: &Path,
+        header: &Header,
+        events: u64,
+        judge: Judge,
+        only: &[Check],
+    ) -> Self {
+        let mut verdicts = judge.finish();
+        for (_, verdict) in &mut verdicts.0 {
+            if events == 0 {
+                // Every rule is kept where nothing happened: that says nothing of a system.
+                *verdict = Verdict::Unknown(NO_EVENTS.to_owned());
+            } else if !only.is_empty() {
+                *verdict = verdict.clone().required();
+            }
+        }
+        let needed = ["cluster", "schedule"];
+        Judged {
+            file: path.display().to_string(),
+            events,
+            lasting: path.is_file(),
+            replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
+            verdicts,
+        }
+    }
+
+    /// The text or the object that is printed.
+    pub(super) fn told(&self, path: &Path, json: bool) -> Result<String, Halt> {
+        match json {
+            true => Ok(self.json()? + "\n"),
+            false => Ok(self.text(path)),
+        }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
         let exits = self.verdicts.0.iter().map(|(_, verdict)| match verdict {
             Verdict::Valid | Verdict::NotClaimed(_) => Exit::Valid,
             Verdict::Violated(_) => Exit::Violated,
