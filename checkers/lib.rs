@@ -33,7 +33,8 @@
 //! The way through the crate is that of the data:
 //!
 //! - [`history`]: what an event is; [`reader`] and [`writer`] turn lines into events
-//!   and back, plain or gzipped; [`schema`] is the format for other languages;
+//!   and back, plain or gzipped; [`schema`] is the format for other languages, and
+//!   `recording` (feature `tracing`) records a program's own spans and events;
 //! - [`well_formed`]: the rules that pair calls with their completions;
 //! - [`judge`]: runs the checks, one file each, over a stream of events;
 //! - [`verdict`]: what they say, times and spans in the words of [`units`]. [`Check::needs`](verdict::Check::needs) tells which
@@ -72,3 +73,8 @@ pub mod verdict;
 pub mod well_formed;
 pub mod writer;
 mod zombie_write;
+
+/// The README's examples are tests, with every feature that they show.
+#[cfg(all(doctest, feature = "tracing"))]
+#[doc = include_str!("README.md")]
+struct Readme;
