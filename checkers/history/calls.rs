@@ -247,9 +247,9 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
-    /// `stale-token` (storage refused an overtaken token), `held` (somebody else has the
-    /// lease), `duplicate` (the idempotency key was seen before); any other word tells the
-    /// reader of the history more than the checks: `timeout`, `refused-connection`.
+    /// `stale-token` (storage refused an overtaken token) and `held` (somebody else has the
+    /// lease) are what the checks know. Any other word is for whoever reads the history:
+    /// `timeout`, `refused-connection`, `duplicate`.
     pub kind: Name,
     /// `stale-token`: the token that was presented.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,9 @@
 //! The command line as its user meets it: exit codes, sentences, files.
 
+mod follow;
 mod header;
 mod replay;
+mod schema;
 
 use std::{
     fs,
