@@ -50,5 +50,5 @@ fn what_cannot_be_followed_is_one_sentence() {
         "check --follow DIR/missing",
         "DIR/missing: cannot be opened",
     );
-    refuses(&dir, "check --follow DIR", "DIR:1: cannot be read");
+    refuses(&dir, "check --follow DIR", "DIR: cannot be read");
 }
