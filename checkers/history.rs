@@ -40,7 +40,7 @@ pub const NEMESIS: &str = "nemesis";
 pub struct Event {
     /// Rises by one from line to line.
     pub index: u64,
-    /// True time since the start of the run.
+    /// True time since the start of the run, in nanoseconds; never less than the line before.
     pub time: Nanos,
     /// A client, a store or storage node, or [`NEMESIS`].
     pub process: Name,
@@ -57,6 +57,7 @@ pub struct Event {
 
 /// `type`: the four kinds of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A call begins.

@@ -33,7 +33,8 @@
 //! The way through the crate is that of the data:
 //!
 //! - [`history`]: what an event is; [`reader`] and [`writer`] turn lines into events
-//!   and back, plain or gzipped;
+//!   and back, plain or gzipped; [`schema`] is the format for other languages, and
+//!   `recording` (feature `tracing`) records a program's own spans and events;
 //! - [`import`] reads other tools' histories (Jepsen's, etcd's, tables), which a [`model`]
 //!   judges, or the checks of leases;
 //! - [`well_formed`]: the rules that pair calls with their completions;
@@ -62,9 +63,12 @@ pub mod model;
 mod owners;
 mod rates;
 pub mod reader;
+#[cfg(feature = "tracing")]
+pub mod recording;
 mod register_linearizable;
 mod requests;
 mod retries;
+pub mod schema;
 mod steady;
 mod storage_safety;
 mod terms;
@@ -74,3 +78,8 @@ pub mod verdict;
 pub mod well_formed;
 pub mod writer;
 mod zombie_write;
+
+/// The README's examples are tests, with every feature that they show.
+#[cfg(all(doctest, feature = "tracing"))]
+#[doc = include_str!("README.md")]
+struct Readme;

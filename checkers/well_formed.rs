@@ -33,9 +33,9 @@ pub enum Malformed {
     /// Time went back.
     #[error("time goes back from {before} to {now}: lines must be sorted by time")]
     TimeBack {
-        /// The time of the line before.
+        /// The time of the line before, in nanoseconds.
         before: Nanos,
-        /// The time of this line.
+        /// The time of this line, in nanoseconds.
         now: Nanos,
     },
     /// A completion whose call is not open.

@@ -7,6 +7,7 @@ use super::{Name, Nanos, Token};
 
 /// The client calls, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum F {
     /// Ask the store for the lease.
@@ -127,21 +128,23 @@ impl Op {
 
 /// A candidate asks for a lease. A retry carries the same request id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Acquire {
     /// Which lease.
     pub lease: Name,
-    /// The candidate's name and its process's nonce.
+    /// The candidate's name, with what tells its process from the one before a restart: `a#1`.
     pub holder: Name,
-    /// The request's id, rising within a holder.
+    /// The request's id, rising within a holder; 0 where there are none.
     #[serde(default)]
     pub request: u64,
-    /// For how long, on the store's clock.
+    /// For how long, in nanoseconds of the store's clock; 0 where it is not known.
     #[serde(default)]
     pub ttl: Nanos,
 }
 
 /// A holder extends its lease. Each try has an id of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Renew {
     /// Which lease.
     pub lease: Name,
@@ -150,16 +153,17 @@ pub struct Renew {
     /// The token it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// The try's id, rising within a holder.
+    /// The try's id, rising within a holder; 0 where there are none.
     #[serde(default, rename = "try")]
     pub attempt: u64,
-    /// For how long from when the store applies it.
+    /// For how long from when the store applies it, in nanoseconds; 0 where it is not known.
     #[serde(default)]
     pub ttl: Nanos,
 }
 
 /// A holder gives its lease back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Release {
     /// Which lease.
     pub lease: Name,
@@ -172,8 +176,9 @@ pub struct Release {
 
 /// The election barrier: storage is told the new term's token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fence {
-    /// Which lease the token belongs to.
+    /// The lease that the token belongs to.
     pub lease: Name,
     /// The token.
     pub token: Token,
@@ -181,31 +186,33 @@ pub struct Fence {
 
 /// A write under a lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Write {
     /// The lease under which it is made.
     pub lease: Name,
     /// The token it carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// Rises within a token.
+    /// Its place among the writes and deletes under its token, rising.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The key.
     pub key: Name,
-    /// The value.
+    /// The value: any JSON. Where no value is written twice, the checks are exact.
     #[serde(default)]
     pub value: Value,
 }
 
 /// A delete under a lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delete {
     /// The lease under which it is made.
     pub lease: Name,
     /// The token it carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// Rises within a token, in one row with writes.
+    /// Its place among the writes and deletes under its token, rising.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The key.
@@ -214,10 +221,11 @@ pub struct Delete {
 
 /// A read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Read {
     /// The lease whose data is read.
     pub lease: Name,
-    /// Present when read as leader.
+    /// Its token, where it is read as leader; left out by whoever just reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
     /// The key.
@@ -237,8 +245,11 @@ pub enum Answer {
 
 /// Why a call failed, or why its outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
-    /// `stale-token`, `held`, `expired`, `timeout`, `refused-connection`, …
+    /// `stale-token` (storage refused an overtaken token) and `held` (somebody else has the
+    /// lease) are what the checks know. Any other word is for whoever reads the history:
+    /// `timeout`, `refused-connection`, `duplicate`.
     pub kind: Name,
     /// `stale-token`: the token that was presented.
     #[serde(default, skip_serializing_if = "Option::is_none")]

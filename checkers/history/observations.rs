@@ -42,6 +42,23 @@ pub enum Observation {
 }
 
 impl Observation {
+    /// Every name, in the order of the variants.
+    pub const NAMES: [&str; 13] = [
+        "lead",
+        "follow",
+        "granted",
+        "renewed",
+        "released",
+        "expired",
+        "denied",
+        "recovered",
+        "restored",
+        "applied",
+        "fenced",
+        "refused",
+        "dropped",
+    ];
+
     /// The name in the file: `granted`. Both `recovered`s have one name, and
     /// differ by what they hold.
     pub fn name(&self) -> &'static str {
@@ -65,6 +82,7 @@ impl Observation {
 
 /// `is_leader()` answers true from here until `until`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lead {
     /// Which lease.
     pub lease: Name,
@@ -73,16 +91,18 @@ pub struct Lead {
     /// Its token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// True time at which the belief ends by itself (exclusive); null: never.
+    /// When the belief ends by itself (exclusive), in nanoseconds of the same time as the
+    /// line's `time`; null: never.
     #[serde(default)]
     pub until: Option<Nanos>,
-    /// True time of the send that the belief counts from.
+    /// When the request was sent that the belief counts from, in nanoseconds of the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Nanos>,
 }
 
 /// `is_leader()` answers false from here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Follow {
     /// Which lease.
     pub lease: Name,
@@ -93,27 +113,29 @@ pub struct Follow {
     pub token: Option<Token>,
 }
 
-/// The store granted a lease. `clock` is the store's boot clock throughout.
+/// The store granted a lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Granted {
     /// Which lease.
     pub lease: Name,
     /// To whom.
     pub holder: Name,
-    /// The request that was granted.
+    /// The id of the acquire that was granted; 0 where there are none.
     #[serde(default)]
     pub request: u64,
     /// The new term's token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// For how long from `clock`.
+    /// For how long from `clock`, in nanoseconds.
     pub ttl: Nanos,
-    /// The store's clock.
+    /// The store's clock at that moment, in nanoseconds; any monotonic one, with any zero.
     pub clock: Nanos,
 }
 
 /// The store extended a lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Renewed {
     /// Which lease.
     pub lease: Name,
@@ -122,14 +144,15 @@ pub struct Renewed {
     /// The term's token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// For how long from `clock`, unless it already ran longer.
+    /// For how long from `clock`, in nanoseconds, unless it already ran longer.
     pub ttl: Nanos,
-    /// The store's clock.
+    /// The store's clock at that moment, in nanoseconds; any monotonic one, with any zero.
     pub clock: Nanos,
 }
 
 /// A release took effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
     /// Which lease.
     pub lease: Name,
@@ -138,24 +161,26 @@ pub struct Released {
     /// The spent token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// The store's clock.
+    /// The store's clock at that moment, in nanoseconds; any monotonic one, with any zero.
     pub clock: Nanos,
 }
 
 /// A lease ran out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expired {
     /// Which lease.
     pub lease: Name,
     /// The token of the term that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// The store's clock.
+    /// The store's clock at that moment, in nanoseconds; any monotonic one, with any zero.
     pub clock: Nanos,
 }
 
 /// The store refused a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denied {
     /// Which lease.
     pub lease: Name,
@@ -169,7 +194,7 @@ pub struct Denied {
     /// The renewal's or release's token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// The store's clock.
+    /// The store's clock at that moment, in nanoseconds; any monotonic one, with any zero.
     pub clock: Nanos,
     /// Why.
     pub error: Failure,
@@ -177,39 +202,43 @@ pub struct Denied {
 
 /// What the store found on its disk after a restart; recorded before it answers anyone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoreRecovered {
     /// Every lease it knows.
     pub leases: BTreeMap<Name, RecoveredLease>,
-    /// The store's clock, from which the recorded owners' ttl runs anew.
+    /// The store's clock, in nanoseconds, from which the recorded owners' ttl runs anew.
     pub clock: Nanos,
 }
 
 /// One lease as found on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecoveredLease {
     /// The highest token ever granted.
     pub counter: Token,
     /// The recorded owner, if the lease was not released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Name>,
-    /// The owner's ttl.
+    /// The owner's ttl, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Nanos>,
 }
 
 /// The store came back from an old copy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restored {
     /// The floor that the operator supplied: every counter jumps at least there.
     pub floor: Token,
     /// What the copy held.
     pub leases: BTreeMap<Name, RecoveredLease>,
-    /// The store's clock.
+    /// The store's clock at that moment, in nanoseconds; any monotonic one, with any zero.
     pub clock: Nanos,
 }
 
 /// Storage applied a write or a delete, durably.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Applied {
     /// Write or delete.
     pub f: F,
@@ -218,12 +247,12 @@ pub struct Applied {
     /// The token it carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// Its place within the token.
+    /// Its place among the writes and deletes under its token, rising.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The key.
     pub key: Name,
-    /// The value written; a written null is `Some(Value::Null)`, a delete has none.
+    /// The value written, which may be null; a delete has none.
     #[serde(
         default,
         deserialize_with = "present",
@@ -234,6 +263,7 @@ pub struct Applied {
 
 /// Storage took a fence, durably.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fenced {
     /// Which lease.
     pub lease: Name,
@@ -243,6 +273,7 @@ pub struct Fenced {
 
 /// Storage refused a write, delete or fence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
     /// What was refused.
     pub f: F,
@@ -250,7 +281,7 @@ pub struct Refused {
     pub lease: Name,
     /// The token that was presented.
     pub token: Token,
-    /// Its place within the token.
+    /// Its place among the writes and deletes under its token, rising.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The highest token that had been seen.
@@ -260,6 +291,7 @@ pub struct Refused {
 /// A resource that goes by idempotency keys dropped a write: the job that its key names
 /// had been done, by an earlier try or by another leader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dropped {
     /// Which lease.
     pub lease: Name,
@@ -272,6 +304,7 @@ pub struct Dropped {
 
 /// What storage found on its disk after a restart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageRecovered {
     /// The highest token seen, per lease.
     pub highest: BTreeMap<Name, Token>,

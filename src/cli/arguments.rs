@@ -47,6 +47,18 @@ Models, and their operations:
   cas-register  read, write, cas, of each key
   kv            get, put, append, of each key
 
+";
+
+const FOLLOWING: &str = "\
+With --follow a history is judged while it is written: a file, a FIFO, or standard input (-). It \
+waits at the end of a file, in the middle of a line too. It ends at the first violation that is \
+certain, at Ctrl-C, when --for is over, or when the writer of a pipe is done; then it prints the \
+verdicts on what is written by then, and its exit code is theirs. A file that is gzipped, \
+truncated, moved or replaced is refused (2).
+
+";
+
+const CHECK_EXIT_CODES: &str = "\
 Exit codes:
   0    valid; what a check does not claim is printed and counts as valid
   1    a check was violated
@@ -102,7 +114,7 @@ was violated in a run; 2: bad usage; 3: a check was undecided; 130: interrupted,
 goes on.")]
     Sweep(SweepArgs),
     /// Judge recorded histories, ours or yours
-    #[command(after_help = FORMATS)]
+    #[command(after_help = FORMATS.to_owned() + FOLLOWING + CHECK_EXIT_CODES)]
     Check(CheckArgs),
     /// Plant every flaw in turn and tell which check convicts it, and how soon
     #[command(after_help = "\
@@ -119,6 +131,11 @@ never overwritten.")]
     Show(ShowArgs),
     /// List workloads, systems, flaws and checks
     List,
+    /// Print the history format's JSON Schema: one line is a header or an event
+    #[command(after_help = "\
+For whoever records histories in a language of their own: each line must be valid by it. Rules \
+that hold between lines, as that time does not go back, are told by `deposed check`.")]
+    Schema,
     /// Print what a shell needs to complete commands, options and names
     #[command(after_help = "\
   bash  source <(deposed completions bash)         in ~/.bashrc
@@ -353,6 +370,12 @@ pub(super) struct CheckArgs {
     /// Only these checks; one that the history cannot feed is then unknown
     #[arg(long, value_name = "CHECK", value_delimiter = ',')]
     pub(super) only: Vec<String>,
+    /// Judge a history while it is written, until a violation is certain
+    #[arg(long)]
+    pub(super) follow: bool,
+    /// Follow it for so long: 10s, 5m [default: until Ctrl-C, or a pipe's end]
+    #[arg(long = "for", value_name = "TIME", value_parser = a_time, requires = "follow")]
+    pub(super) within: Option<Duration>,
 }
 
 #[derive(Args)]

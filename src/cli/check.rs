@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::{
     Console, Exit,
     arguments::{CheckArgs, FormatArg},
-    names,
+    follow, names,
 };
 use crate::report::{
     Halt,
@@ -31,14 +31,14 @@ use foreign::Foreign;
 pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
     let only: Result<Vec<Check>, Halt> = args.only.iter().map(|name| names::check(name)).collect();
     let only = only?;
+    if args.follow {
+        return follow::follow(args, &only, console);
+    }
     let mut exit = Exit::Valid;
     for path in &args.histories {
         match judged(path, args, &only) {
             Ok(judged) => {
-                let text = match args.json {
-                    true => judged.json()? + "\n",
-                    false => judged.text(path, args.format),
-                };
+                let text = judged.told(path, args)?;
                 console.out.write_all(text.as_bytes())?;
                 exit = exit.and(judged.exit());
             }
@@ -58,7 +58,7 @@ const DEPOSED: &str = "deposed";
 const NO_EVENTS: &str = "the history holds no events: there is nothing to judge";
 
 /// A history's verdicts.
-struct Judged {
+pub(super) struct Judged {
     file: String,
     events: u64,
     /// Whether it is a file that can be read again: no pipe.
@@ -82,41 +82,43 @@ fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, Strin
         }
         None => import::open(path, None).map_err(unknown)?,
     };
-    let mut judged = match history {
+    match history {
         History::Deposed(header, events) => match args.model {
             None | Some(Model::Lease) => {
-                own(path, &header, events, only).map_err(|error| error.to_string())?
+                own(path, &header, events, only).map_err(|error| error.to_string())
             }
-            Some(model) => {
-                return Err(format!(
-                    "{}: one of deposed's own histories, which are of leases, and no {model}; \
-                     leave --model out",
-                    path.display()
-                ));
-            }
+            Some(model) => Err(format!(
+                "{}: one of deposed's own histories, which are of leases, and no {model}; leave \
+                 --model out",
+                path.display()
+            )),
         },
         History::Foreign(entries) => {
             let mut foreign = foreign::judged(entries, args.model, only)?;
             let verdicts = std::mem::replace(&mut foreign.verdicts, Verdicts(Vec::new()));
-            Judged {
+            Ok(Judged {
                 file: path.display().to_string(),
                 events: foreign.entries,
                 lasting: path.exists(),
                 replayable: false,
-                verdicts,
+                verdicts: decided(verdicts, foreign.entries, only),
                 foreign: Some(foreign),
-            }
+            })
         }
-    };
-    for (_, verdict) in &mut judged.verdicts.0 {
-        if judged.events == 0 {
-            // Every rule is kept where nothing happened: that says nothing of a system.
+    }
+}
+
+/// Every rule is kept where nothing happened, which says nothing of a system; and what was
+/// asked for by name must come to a verdict.
+fn decided(mut verdicts: Verdicts, events: u64, only: &[Check]) -> Verdicts {
+    for (_, verdict) in &mut verdicts.0 {
+        if events == 0 {
             *verdict = Verdict::Unknown(NO_EVENTS.to_owned());
         } else if !only.is_empty() {
             *verdict = verdict.clone().required();
         }
     }
-    Ok(judged)
+    verdicts
 }
 
 /// Of a file that begins like nothing that is known, what could be done.
@@ -144,28 +146,52 @@ fn own(
     reader: impl Iterator<Item = Result<Event, ReadError>>,
     only: &[Check],
 ) -> Result<Judged, ReadError> {
-    let mut judge = match only {
-        [] => Judge::new(header),
-        only => Judge::of(header, only),
-    };
+    let mut judge = judge(header, only);
     let mut events = 0;
     for event in reader {
         judge.see(&event?);
         events += 1;
     }
-    let needed = ["cluster", "schedule"];
-    Ok(Judged {
-        file: path.display().to_string(),
-        events,
-        lasting: path.is_file(),
-        replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
-        verdicts: judge.finish(),
-        foreign: None,
-    })
+    Ok(Judged::of(path, header, events, judge, only))
+}
+
+/// A judge of all checks, or of these only.
+pub(super) fn judge(header: &Header, only: &[Check]) -> Judge {
+    match only {
+        [] => Judge::new(header),
+        only => Judge::of(header, only),
+    }
 }
 
 impl Judged {
-    fn exit(&self) -> Exit {
+    /// What a judge says who has seen so many events of a file.
+    pub(super) fn of(
+        path: &Path,
+        header: &Header,
+        events: u64,
+        judge: Judge,
+        only: &[Check],
+    ) -> Self {
+        let needed = ["cluster", "schedule"];
+        Judged {
+            file: path.display().to_string(),
+            events,
+            lasting: path.is_file(),
+            replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
+            verdicts: decided(judge.finish(), events, only),
+            foreign: None,
+        }
+    }
+
+    /// The text or the object that is printed.
+    pub(super) fn told(&self, path: &Path, args: &CheckArgs) -> Result<String, Halt> {
+        match args.json {
+            true => Ok(self.json()? + "\n"),
+            false => Ok(self.text(path, args.format)),
+        }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
         let exits = self.verdicts.0.iter().map(|(_, verdict)| match verdict {
             Verdict::Valid | Verdict::NotClaimed(_) => Exit::Valid,
             Verdict::Violated(_) => Exit::Violated,

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod departure;
 mod flaws;
+mod follow;
 mod keep;
 mod list;
 mod names;
@@ -121,13 +122,18 @@ pub fn main(suite: Suite) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let exit = match parse(&args, &mut console) {
         Ok(command) => {
-            if let Command::Run(_)
-            | Command::Compare(_)
-            | Command::Flaws(_)
-            | Command::Shrink(_)
-            | Command::Sweep(_) = command
-            {
-                stop_at_ctrl_c(&mut console);
+            match &command {
+                Command::Run(_)
+                | Command::Compare(_)
+                | Command::Flaws(_)
+                | Command::Shrink(_)
+                | Command::Sweep(_) => {
+                    stop_at_ctrl_c("stopping after the runs in hand", &mut console);
+                }
+                Command::Check(args) if args.follow => {
+                    stop_at_ctrl_c("judging what is written by now", &mut console);
+                }
+                _ => {}
             }
             execute(&suite, program(&args), command, &mut console)
         }
@@ -175,12 +181,12 @@ fn screen_of(stdout: &io::Stdout, colour: Colour) -> Screen {
     }
 }
 
-fn stop_at_ctrl_c(console: &mut Console<'_>) {
-    let set = ctrlc::set_handler(|| {
+fn stop_at_ctrl_c(what_comes: &'static str, console: &mut Console<'_>) {
+    let set = ctrlc::set_handler(move || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(Exit::Interrupted as u8));
         }
-        eprintln!("deposed: stopping after the runs in hand; once more to stop at once");
+        eprintln!("deposed: {what_comes}; once more to stop at once");
     });
     if let Err(error) = set {
         console.complain(&format!("Ctrl-C will end this at once: {error}"));
@@ -250,6 +256,7 @@ fn execute(suite: &Suite, program: &OsStr, command: Command, console: &mut Conso
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),
         Command::List => (Exit::Valid, list::list(suite, console)),
+        Command::Schema => (Exit::Valid, schema(console)),
         Command::Completions(args) => (
             Exit::Valid,
             completions::script(args.shell, program, console),
@@ -268,6 +275,12 @@ fn execute(suite: &Suite, program: &OsStr, command: Command, console: &mut Conso
             Exit::BadInput
         }
     }
+}
+
+fn schema(console: &mut Console<'_>) -> Result<Exit, Halt> {
+    let schema = deposed_checkers::schema::HISTORY;
+    console.out.write_all(schema.as_bytes())?;
+    Ok(Exit::Valid)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The command line as its user meets it: exit codes, sentences, files.
 
+mod follow;
 mod foreign;
 #[path = "../forger/mod.rs"]
 mod forger;
 mod header;
 mod replay;
+mod schema;
 
 use std::{
     fs,
