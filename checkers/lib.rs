@@ -47,6 +47,7 @@ mod belief_safety;
 mod conduct;
 mod election_barrier;
 mod failover;
+mod faults;
 mod grants;
 pub mod history;
 pub mod import;
