@@ -12,22 +12,33 @@
 //!
 //! Where no `lead` or `follow` was recorded, what clients could believe is inferred from
 //! their calls (`outside.rs`).
+//!
+//! The evidence is the send behind the deposed belief, what the two came to believe, the
+//! grant to the successor and, where there was one, the release that made room for it; and
+//! of the faults those that decide it: what befell the clocks that counted, what kept the
+//! deposed leader from renewing, a crash that its belief outlived, what the store came back
+//! from. Faults of single messages are not among them.
 
+mod account;
 mod outside;
+mod overlap;
 mod reckoning;
 
 use std::collections::BTreeMap;
 
 use crate::budget::Remembered;
+use crate::faults::Faults;
 use crate::history::{
-    Body, Event, Header, Lead, LeaseTiming, Name, Nanos, Observation, TRUE_RATE, Token,
+    Answer, Body, Event, Header, Lead, LeaseTiming, Name, Nanos, Observation, RecoveredLease,
+    TRUE_RATE, Token,
 };
 use crate::judge::{Checker, Step};
 use crate::rates::{Rates, is_crash, nodes};
 use crate::units::time;
 use crate::verdict::{Evidence, Verdict};
+use account::Account;
 use outside::Outside;
-use reckoning::{Promises, reckon};
+use overlap::Overlap;
 
 struct Belief {
     process: Name,
@@ -37,6 +48,10 @@ struct Belief {
     /// The send behind it, or the first thing known of it.
     sent: Nanos,
     sent_is_known: bool,
+    /// The call that was sent.
+    send: Option<u64>,
+    /// When it was first told of what was sent then.
+    told: Nanos,
     /// When this holder began to believe under this token.
     since: Nanos,
     index: u64,
@@ -46,13 +61,19 @@ impl Belief {
     fn lives_at(&self, now: Nanos) -> bool {
         self.until.is_none_or(|until| until > now)
     }
+
+    /// `None`: it has none, or none that is known before a clock that stands still goes on.
+    fn end(&self) -> Option<Nanos> {
+        self.until.filter(|until| *until < Nanos::MAX)
+    }
 }
 
 pub(crate) struct BeliefSafety {
     max_drift_ppb: u64,
     rates: Rates,
-    /// What the store said of each lease.
-    promises: BTreeMap<Name, Promises>,
+    faults: Faults,
+    /// What was told of each lease.
+    accounts: BTreeMap<Name, Account>,
     timing: Option<LeaseTiming>,
     beliefs: BTreeMap<Name, Vec<Belief>>,
     now: Nanos,
@@ -69,7 +90,8 @@ impl BeliefSafety {
         BeliefSafety {
             max_drift_ppb: header.lease.as_ref().map_or(0, |lease| lease.max_drift_ppb),
             rates: Rates::new(header),
-            promises: BTreeMap::new(),
+            faults: Faults::default(),
+            accounts: BTreeMap::new(),
             timing: header.lease.clone(),
             beliefs: BTreeMap::new(),
             now: 0,
@@ -95,18 +117,41 @@ impl BeliefSafety {
             .filter(same)
             .filter(|belief| belief.lives_at(self.now));
         let since = lives.map_or(event.time, |belief| belief.since);
+        let sent = lead.sent.unwrap_or(since).min(event.time);
+        // A clock moved its end.
+        let moved = lives.filter(|belief| belief.sent_is_known && lead.sent == Some(belief.sent));
+        let told = moved.map_or(event.time, |belief| belief.told);
+        let account = self.accounts.get_mut(&lead.lease);
+        let send = match moved {
+            Some(belief) => belief.send,
+            None => account.and_then(|account| account.behind(event, lead)),
+        };
         beliefs.push(Belief {
             process: event.process.clone(),
             holder: lead.holder.clone(),
             token: lead.token,
             until: lead.until,
-            sent: lead.sent.unwrap_or(since).min(event.time),
+            sent,
             sent_is_known: lead.sent.is_some(),
+            send,
+            told,
             since,
             index: event.index,
         });
         if !self.begun.contains(&lead.lease) {
             self.begun.push(lead.lease.clone());
+        }
+    }
+
+    fn account(&mut self, lease: &Name) -> &mut Account {
+        self.accounts.entry(lease.clone()).or_default()
+    }
+
+    fn came_back(&mut self, event: &Event, found: &BTreeMap<Name, RecoveredLease>) {
+        for (lease, account) in &mut self.accounts {
+            if account.store.as_ref() == Some(&event.process) {
+                account.came_back(event, found.get(lease));
+            }
         }
     }
 
@@ -134,8 +179,8 @@ impl BeliefSafety {
             };
             beliefs.retain(|belief| belief.lives_at(now));
             beliefs.sort_by_key(|belief| (belief.token, belief.sent, belief.index));
-            let promises = self.promises.get(&lease);
-            let store = promises.and_then(|promises| promises.store.as_deref());
+            let account = self.accounts.get(&lease);
+            let store = account.and_then(|account| account.store.as_deref());
             let store = store.unwrap_or("store");
             for (at, deposed) in beliefs.iter().enumerate() {
                 for other in beliefs[at + 1..]
@@ -147,17 +192,24 @@ impl BeliefSafety {
                     let bound = u128::from(TRUE_RATE.saturating_sub(self.max_drift_ppb));
                     if within(client, granted, bound) {
                         if self.found.is_none() {
-                            let timing = self.timing.as_ref();
-                            let both = (deposed, other);
-                            let reckoning = reckon(both, now, &self.rates, promises, timing);
-                            self.found = Some(overlap(&lease, deposed, other).reckoned(reckoning));
+                            let overlap = Overlap {
+                                lease: &lease,
+                                deposed,
+                                successor: other,
+                                now,
+                                account,
+                                faults: &self.faults,
+                                rates: &self.rates,
+                                timing: self.timing.as_ref(),
+                            };
+                            self.found = Some(overlap.in_order().evidence());
                         }
                     } else if self.excused.is_none() {
                         self.excused = Some(format!(
                             "{} and {} both led {lease} from {} on, but the clock of {} had \
                              run slower against {store}'s than the drift bound allows",
-                            deposed.holder,
-                            other.holder,
+                            deposed.process,
+                            other.process,
                             time(now),
                             deposed.process
                         ));
@@ -171,28 +223,6 @@ impl BeliefSafety {
 /// Whether the client's clock ran at least `bound` (parts per billion) of the store's.
 fn within(client: u128, store: u128, bound: u128) -> bool {
     client.saturating_mul(u128::from(TRUE_RATE)) >= store.saturating_mul(bound)
-}
-
-fn overlap(lease: &Name, deposed: &Belief, other: &Belief) -> Evidence {
-    let culprit = deposed.index.max(other.index);
-    let (late, early) = if culprit == other.index {
-        (other, deposed)
-    } else {
-        (deposed, other)
-    };
-    let until = match early.until {
-        Some(until) => format!("until {}", time(until)),
-        None => "without an end".to_owned(),
-    };
-    Evidence::new(
-        format!(
-            "{} believed that it led {lease} while {}, who believed so {until}, still did",
-            late.holder, early.holder
-        ),
-        [early.index],
-        culprit,
-        format!("no belief while {} has one", early.holder),
-    )
 }
 
 impl Checker for BeliefSafety {
@@ -214,22 +244,37 @@ impl Checker for BeliefSafety {
                         && (follow.token.is_none() || follow.token == belief.token)
                 });
             }
+            Body::Invoke(op) if op.holder().is_some() => {
+                self.account(op.lease()).sent(event, op);
+            }
+            Body::Complete(_, answer) => {
+                let Some(invoked) = step.invoked else { return };
+                let token = match *answer {
+                    Answer::Token(token) => Some(token),
+                    _ => None,
+                };
+                if let Some(account) = self.accounts.get_mut(invoked.op.lease()) {
+                    account.answered(event, invoked, token);
+                }
+            }
             Body::Observed(Observation::Granted(granted)) => {
-                let promises = self.promises.entry(granted.lease.clone()).or_default();
-                promises.granted(&event.process, event.time, granted);
+                self.account(&granted.lease).granted(event, granted);
             }
             Body::Observed(Observation::Renewed(renewed)) => {
-                if let Some(promises) = self.promises.get_mut(&renewed.lease) {
-                    promises.renewed(event.time, renewed);
-                }
+                self.account(&renewed.lease).renewed(event.time, renewed);
             }
             Body::Observed(Observation::Released(released)) => {
-                if let Some(promises) = self.promises.get_mut(&released.lease) {
-                    promises.released(event.time, released);
-                }
+                self.account(&released.lease).released(event, released);
+            }
+            Body::Observed(Observation::StoreRecovered(found)) => {
+                self.came_back(event, &found.leases);
+            }
+            Body::Observed(Observation::Restored(found)) => {
+                self.came_back(event, &found.leases);
             }
             Body::Nemesis(f, fault) => {
                 self.rates.see(event);
+                self.faults.see(event);
                 if is_crash(f) {
                     for node in nodes(fault) {
                         self.end(None, |belief| belief.process == node);
@@ -243,11 +288,14 @@ impl Checker for BeliefSafety {
 
     fn remembered(&self) -> Remembered {
         let beliefs = self.beliefs.values().map(Vec::len).sum();
+        let told = self.accounts.values().map(Account::remembered).sum();
         self.rates
             .remembered()
             .with(self.outside.remembered())
-            .and("leases", self.promises.len() + self.beliefs.len())
+            .and("leases", self.accounts.len() + self.beliefs.len())
             .and("beliefs", beliefs)
+            .and("calls and promises behind them", told)
+            .and("faults", self.faults.remembered())
     }
 
     fn found(&self) -> bool {

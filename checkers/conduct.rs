@@ -235,9 +235,11 @@ impl Conduct {
 }
 
 fn resigned_early(event: &Event, release: &Release, term: &Term) -> Option<Evidence> {
-    let who = &release.holder;
+    let who = &event.process;
     let believes = term.beliefs.iter().find(|belief| {
-        belief.holder == *who && belief.token == release.token && belief.lives_at(event.time)
+        belief.holder == release.holder
+            && belief.token == release.token
+            && belief.lives_at(event.time)
     });
     if let Some(belief) = believes {
         return Some(Evidence::new(

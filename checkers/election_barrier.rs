@@ -101,7 +101,9 @@ impl ElectionBarrier {
                     let fence = self.sent.get(&(lease.clone(), token)).copied();
                     self.unfenced = Some(Evidence::new(
                         format!(
-                            "a {} with token {token} was sent before fence({token}) was acknowledged",
+                            "{} sent a {} with token {token} before its fence({token}) was \
+                             acknowledged",
+                            event.process,
                             f.name()
                         ),
                         fence,

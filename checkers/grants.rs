@@ -1,6 +1,6 @@
 //! Who was granted which token, as the store recorded it or as clients were told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::budget::Remembered;
 use crate::history::{Answer, Body, Event, Kind, Name, Observation, Op, Token};
@@ -42,19 +42,20 @@ pub(crate) struct Grants {
 
 #[derive(Default)]
 struct Account {
-    /// By (lease, holder), [`REMEMBERED`] of each: older ones are taken for granted.
-    tokens: BTreeMap<(Name, Name), BTreeSet<Token>>,
+    /// By (lease, holder), [`REMEMBERED`] of each, with the event that tells of it: older
+    /// ones are taken for granted.
+    tokens: BTreeMap<(Name, Name), BTreeMap<Token, u64>>,
     /// The holders that a process has been since it last crashed.
     holders: BTreeMap<Name, Vec<Name>>,
 }
 
 impl Account {
-    fn add(&mut self, process: &Name, lease: &Name, holder: &Name, token: Token) {
+    fn add(&mut self, process: &Name, lease: &Name, holder: &Name, token: Token, event: u64) {
         let tokens = self
             .tokens
             .entry((lease.clone(), holder.clone()))
             .or_default();
-        tokens.insert(token);
+        tokens.entry(token).or_insert(event);
         if tokens.len() > REMEMBERED {
             tokens.pop_first();
         }
@@ -67,10 +68,19 @@ impl Account {
     fn has(&self, lease: &Name, holder: &Name, token: Token) -> bool {
         let tokens = self.tokens.get(&(lease.clone(), holder.clone()));
         tokens.is_some_and(|tokens| {
-            let forgotten = tokens.len() == REMEMBERED && tokens.first() > Some(&token);
-            forgotten || tokens.contains(&token)
+            let forgotten = tokens.len() == REMEMBERED
+                && tokens.first_key_value().map(|(first, _)| first) > Some(&token);
+            forgotten || tokens.contains_key(&token)
         })
     }
+}
+
+/// Whose a token is.
+pub(crate) struct Owned<'a> {
+    pub holder: &'a str,
+    pub process: &'a str,
+    /// The event that tells of the grant.
+    pub event: u64,
 }
 
 /// A process's name, from its holder's: what comes before `#`.
@@ -102,7 +112,12 @@ impl Grants {
 
     /// Takes note of grants, acquires and crashes.
     pub fn see(&mut self, step: &Step<'_>) {
-        let Event { process, body, .. } = step.event;
+        let Event {
+            process,
+            body,
+            index,
+            ..
+        } = step.event;
         match body {
             Body::Invoke(Op::Acquire(op)) => {
                 if process_of(&op.holder) != process {
@@ -121,7 +136,8 @@ impl Grants {
                 let holder = &granted.holder;
                 let process = self.aliases.get(holder).cloned();
                 let process = process.unwrap_or_else(|| process_of(holder).into());
-                self.node.add(&process, &granted.lease, holder, token);
+                self.node
+                    .add(&process, &granted.lease, holder, token, *index);
             }
             // A store that went down between making a grant durable and recording it
             // shows by what it finds that it was made.
@@ -132,7 +148,8 @@ impl Grants {
                     {
                         let process = self.aliases.get(holder).cloned();
                         let process = process.unwrap_or_else(|| process_of(holder).into());
-                        self.node.add(&process, lease, holder, found.counter);
+                        self.node
+                            .add(&process, lease, holder, found.counter, *index);
                     }
                 }
             }
@@ -163,8 +180,27 @@ impl Grants {
         {
             self.any_token = true;
             self.any_grant = true;
-            self.client.add(process, &op.lease, &op.holder, token);
+            self.client
+                .add(process, &op.lease, &op.holder, token, step.event.index);
         }
+    }
+
+    /// To whom a token was granted last, as far as is known.
+    pub fn granted_to(&self, side: Side, lease: &Name, token: Token) -> Option<Owned<'_>> {
+        let account = match side {
+            Side::Node => &self.node,
+            Side::Client => &self.client,
+        };
+        let granted = account.tokens.iter().filter_map(|((of, holder), tokens)| {
+            let event = *tokens.get(&token).filter(|_| of == lease)?;
+            let process = self.aliases.get(holder).map(Name::as_str);
+            Some(Owned {
+                holder,
+                process: process.unwrap_or_else(|| process_of(holder)),
+                event,
+            })
+        });
+        granted.max_by_key(|owned| owned.event)
     }
 
     /// Whether a call that carries a token carries one that was granted to its

@@ -24,12 +24,13 @@
 use std::collections::BTreeMap;
 
 use crate::budget::Remembered;
+use crate::faults::Faults;
 use crate::history::{
     Body, Denied, Event, F, Granted, Header, Name, Nanos, Observation, Op, RecoveredLease,
     Released, Renewed, StoreRecovered,
 };
 use crate::judge::{Checker, Step};
-use crate::owners::{Owner, Releases, StoreClocks};
+use crate::owners::{Owner, Releases, StoreClocks, called, named};
 use crate::rates::restored;
 use crate::terms::Terms;
 use crate::units::{span, time};
@@ -51,6 +52,8 @@ struct Owned {
     begun: u64,
     /// The event that `expiry` follows from.
     shown: u64,
+    /// When that was, in true time.
+    from: Nanos,
 }
 
 impl Owned {
@@ -64,6 +67,7 @@ pub(crate) struct LeaseLinearizable {
     /// By (store node, lease).
     leases: BTreeMap<(Name, Name), Owned>,
     clocks: StoreClocks,
+    faults: Faults,
     releases: Releases,
     restorations: Restorations,
     any: bool,
@@ -80,6 +84,7 @@ impl LeaseLinearizable {
             ttl: header.lease.as_ref().map(|lease| lease.ttl),
             leases: BTreeMap::new(),
             clocks: StoreClocks::default(),
+            faults: Faults::default(),
             releases: Releases::default(),
             restorations: Restorations::default(),
             any: false,
@@ -105,29 +110,7 @@ impl LeaseLinearizable {
             if owned.owner.is_told_again(granted) {
                 return;
             }
-            let evidence = Evidence::new(
-                format!(
-                    "{} was granted to {} at {}, while {} held it until {} by the store's \
-                     clock",
-                    granted.lease,
-                    granted.holder,
-                    time(granted.clock),
-                    owned.owner.named(),
-                    time(owned.expiry)
-                ),
-                [owned.begun, owned.shown],
-                event.index,
-                format!("refused until {} by its clock", time(owned.expiry)),
-            );
-            self.found = Some(evidence.reckoned([format!(
-                "by its clock the store owed {} {} from {} on, until {}: it granted the lease {} \
-                 too early",
-                owned.owner.holder,
-                span(owned.ttl),
-                time(owned.expiry.saturating_sub(owned.ttl)),
-                time(owned.expiry),
-                span(owned.expiry - granted.clock)
-            )]));
+            self.found = Some(self.too_early(event, granted, owned));
         }
         if self.found.is_none() {
             self.found = self.restorations.too_early(event, granted);
@@ -140,35 +123,87 @@ impl LeaseLinearizable {
             released: false,
             begun: event.index,
             shown: event.index,
+            from: event.time,
         };
         self.leases.insert(key, owned);
+    }
+
+    fn too_early(&self, event: &Event, granted: &Granted, owned: &Owned) -> Evidence {
+        let (store, owner) = (&event.process, &owned.owner);
+        let left = owned.expiry.saturating_sub(granted.clock);
+        let in_truth = match granted.clock == event.time {
+            true => String::new(),
+            false => format!(" ({} in truth)", time(event.time)),
+        };
+        let mut reckoning = vec![format!(
+            "by its clock the store owed {} {} from {} on, until {}: it granted the lease at \
+             {}{in_truth}, {} too early",
+            called(&owner.holder, &granted.holder),
+            span(owned.ttl),
+            time(owned.expiry.saturating_sub(owned.ttl)),
+            time(owned.expiry),
+            time(granted.clock),
+            span(left)
+        )];
+        let mut events = vec![owned.begun, owned.shown];
+        let stepped = self.faults.stepped_ahead(store, owned.from, event.time);
+        if let Some((last, by)) = stepped.filter(|(_, by)| *by >= left) {
+            reckoning.push(format!(
+                "its wall clock was stepped by +{} since it began to count, the last time at {}: \
+                 by that one the lease had run out",
+                span(by),
+                time(last.from)
+            ));
+            events.push(last.event);
+        }
+        let evidence = Evidence::new(
+            format!(
+                "{} was granted to {} at {}, while {} held it for another {} by the store's clock",
+                granted.lease,
+                called(&granted.holder, &owner.holder),
+                time(event.time),
+                owner.named(&granted.holder),
+                span(left)
+            ),
+            events,
+            event.index,
+            format!("refused for another {}", span(left)),
+        );
+        evidence.reckoned(reckoning)
     }
 
     fn renewed(&mut self, event: &Event, key: (Name, Name), renewed: &Renewed) {
         let Some(owned) = self.leases.get_mut(&key) else {
             return;
         };
-        let who = &renewed.holder;
-        let wrong = if !owned.owner.is(who, renewed.token) {
-            Some(format!(
-                "a renewal by {who} took effect though {} had followed",
-                owned.owner.named()
+        let owner = &owned.owner;
+        let who = named(&renewed.holder, renewed.token, &owner.holder);
+        let wrong = if !owner.is(&renewed.holder, renewed.token) {
+            let owner = owner.named(&renewed.holder);
+            Some((
+                format!("a renewal by {who} took effect though {owner} had followed"),
+                format!("refused, {owner} had followed"),
             ))
         } else if owned.released {
-            Some(format!("a renewal by {who} took effect after its release"))
+            Some((
+                format!("a renewal by {who} took effect after its release"),
+                "refused, it had been released".to_owned(),
+            ))
         } else if renewed.clock >= owned.expiry {
-            Some(format!(
-                "a renewal by {who} took effect at {}, after its lease had run out at {} by the \
-                 store's clock",
-                time(renewed.clock),
-                time(owned.expiry)
+            let late = span(renewed.clock - owned.expiry);
+            Some((
+                format!(
+                    "a renewal by {who} took effect {late} after its lease had run out by the \
+                     store's clock"
+                ),
+                "refused, the lease had run out".to_owned(),
             ))
         } else {
             None
         };
-        if let Some(sentence) = wrong {
+        if let Some((sentence, expected)) = wrong {
             let shown = [owned.begun, owned.shown];
-            self.found = Some(Evidence::new(sentence, shown, event.index, "refused"));
+            self.found = Some(Evidence::new(sentence, shown, event.index, expected));
             return;
         }
         owned.ttl = renewed.ttl;
@@ -176,6 +211,7 @@ impl LeaseLinearizable {
         if expiry >= owned.expiry {
             owned.expiry = expiry;
             owned.shown = event.index;
+            owned.from = event.time;
         }
     }
 
@@ -184,13 +220,12 @@ impl LeaseLinearizable {
             return;
         };
         if !owned.owner.is(&released.holder, released.token) {
-            let token = released.token.map(|token| format!(" with token {token}"));
+            let (holder, owner) = (&released.holder, &owned.owner);
             self.found = Some(Evidence::new(
                 format!(
-                    "a release by {}{} took effect while {} was the owner",
-                    released.holder,
-                    token.unwrap_or_default(),
-                    owned.owner.named()
+                    "a release by {} took effect while {} was the owner",
+                    named(holder, released.token, &owner.holder),
+                    owner.named(holder)
                 ),
                 [owned.begun],
                 event.index,
@@ -214,9 +249,9 @@ impl LeaseLinearizable {
             self.found = Some(Evidence::new(
                 format!(
                     "request {request} of {} was refused, though it had been granted and was in \
-                     force until {} by the store's clock",
-                    denied.holder,
-                    time(owned.expiry)
+                     force for another {} by the store's clock",
+                    called(&denied.holder, ""),
+                    span(owned.expiry - denied.clock)
                 ),
                 [owned.begun, owned.shown],
                 event.index,
@@ -278,7 +313,7 @@ impl LeaseLinearizable {
                     Evidence::new(
                         format!(
                             "the store came back with {} as the owner of {lease}, after its release",
-                            owned.owner.named()
+                            owned.owner.named("")
                         ),
                         [owned.shown],
                         event.index,
@@ -293,13 +328,13 @@ impl LeaseLinearizable {
                         Evidence::new(
                             format!(
                                 "the store came back without the owner of {lease}: {} held it \
-                                 until {} by the store's clock",
-                                owned.owner.named(),
-                                time(owned.expiry)
+                                 for another {} by the store's clock",
+                                owned.owner.named(""),
+                                span(owned.expiry - recovered.clock)
                             ),
                             [owned.begun, owned.shown],
                             event.index,
-                            format!("{} is the owner", owned.owner.named()),
+                            format!("{} is the owner", owned.owner.named("")),
                         )
                     });
                 }
@@ -339,6 +374,7 @@ impl LeaseLinearizable {
             released: false,
             begun: same.map_or(event.index, |owned| owned.begun),
             shown: event.index,
+            from: event.time,
         };
         self.leases.insert(key, owned);
     }
@@ -352,6 +388,7 @@ impl Checker for LeaseLinearizable {
             Body::Observed(seen) => seen,
             Body::Invoke(Op::Release(release)) => return self.releases.sent(release),
             Body::Nemesis(f, fault) => {
+                self.faults.see(event);
                 for node in restored(f, fault) {
                     self.forgotten_by(node);
                 }
@@ -398,6 +435,7 @@ impl Checker for LeaseLinearizable {
             .remembered()
             .and("leases", self.leases.len() + self.clocks.remembered())
             .and("releases", self.releases.remembered())
+            .and("faults", self.faults.remembered())
             .and("stores that were restored", self.restorations.remembered())
     }
 

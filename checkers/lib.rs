@@ -51,6 +51,7 @@ pub mod budget;
 mod conduct;
 mod election_barrier;
 mod failover;
+mod faults;
 mod grants;
 pub mod history;
 pub mod import;

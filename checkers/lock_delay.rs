@@ -28,7 +28,7 @@ use crate::history::{
     StoreRecovered,
 };
 use crate::judge::{Checker, Step};
-use crate::owners::{Owner, Releases, StoreClocks};
+use crate::owners::{Owner, Releases, StoreClocks, called};
 use crate::rates::restored;
 use crate::terms::{RuledOut, Terms};
 use crate::units::{span, time};
@@ -48,6 +48,28 @@ struct Term {
     begun: u64,
     /// The event that `expiry` follows from.
     shown: u64,
+    /// The last restart of its store since it began.
+    back: Option<Back>,
+}
+
+/// A restart of a store.
+#[derive(Clone, Copy)]
+struct Back {
+    /// In true time.
+    at: Nanos,
+    event: u64,
+    /// Whether it found the term's owner.
+    found: bool,
+}
+
+impl Back {
+    fn of(event: &Event, found: bool) -> Self {
+        Back {
+            at: event.time,
+            event: event.index,
+            found,
+        }
+    }
 }
 
 impl Term {
@@ -129,28 +151,7 @@ impl LockDelay {
             }
             let inside = (term.expiry..free).contains(&granted.clock);
             if inside && !term.perhaps_released {
-                let evidence = Evidence::new(
-                    format!(
-                        "{} was granted to {} at {}, inside the lock-delay: the lease of {} \
-                         had expired at {} by the store's clock, and nobody released it",
-                        granted.lease,
-                        granted.holder,
-                        time(granted.clock),
-                        term.owner.holder,
-                        time(term.expiry)
-                    ),
-                    [term.begun, term.shown],
-                    event.index,
-                    format!("refused until {} by its clock", time(free)),
-                );
-                self.found = Some(evidence.reckoned([format!(
-                    "by its clock the lease ran out at {}, and stays closed for the lock-delay \
-                     of {}, until {}: it was granted {} too early",
-                    time(term.expiry),
-                    span(self.delay),
-                    time(free),
-                    span(free - granted.clock)
-                )]));
+                self.found = Some(inside_the_delay(event, granted, term, self.delay));
             }
         }
         self.releases.granted(granted);
@@ -163,6 +164,7 @@ impl LockDelay {
             perhaps_released: false,
             begun: event.index,
             shown: event.index,
+            back: None,
         };
         self.terms.insert(key, term);
     }
@@ -207,6 +209,11 @@ impl LockDelay {
                 return false;
             }
             let is_there = found(lease).is_some_and(|found| found.holder.is_some());
+            let is_found = found(lease).is_some_and(|found| {
+                let holder = found.holder.as_ref();
+                holder.is_some_and(|holder| term.owner.is(holder, Some(found.counter)))
+            });
+            term.back = Some(Back::of(event, is_found));
             let sent = self.releases.may_have_ended(lease, &term.owner);
             // It is kept: its own request answered again would not begin a new term.
             term.perhaps_released |= !is_there && sent;
@@ -247,9 +254,64 @@ impl LockDelay {
             perhaps_released: false,
             begun: event.index,
             shown: event.index,
+            back: Some(Back::of(event, true)),
         };
         self.terms.insert(key, term);
     }
+}
+
+fn inside_the_delay(event: &Event, granted: &Granted, term: &Term, delay: Nanos) -> Evidence {
+    let owner = called(&term.owner.holder, &granted.holder);
+    let left = term.free - granted.clock;
+    let in_truth = match granted.clock == event.time {
+        true => String::new(),
+        false => format!(" ({} in truth)", time(event.time)),
+    };
+    let mut reckoning = vec![format!(
+        "by its clock the lease ran out at {}, and stays closed for the lock-delay of {}, until \
+         {}: it was granted at {}{in_truth}, {} too early",
+        time(term.expiry),
+        span(delay),
+        time(term.free),
+        time(granted.clock),
+        span(left)
+    )];
+    // Unless a renewal followed, or it kept what it had been promised before.
+    let back = term.back.filter(|back| match back.found {
+        true => back.event == term.shown,
+        false => back.event > term.shown,
+    });
+    reckoning.extend(back.map(|back| match back.found {
+        true => format!(
+            "{} came back at {} and found {owner} as the owner: from then on it owed a whole ttl \
+             of {}, and the whole lock-delay after it",
+            event.process,
+            time(back.at),
+            span(term.ttl)
+        ),
+        false => format!(
+            "{} came back at {} and had forgotten {owner}: what it had promised binds all the \
+             same, the lock-delay too",
+            event.process,
+            time(back.at)
+        ),
+    }));
+    let evidence = Evidence::new(
+        format!(
+            "{} was granted to {} at {}, inside the lock-delay: the lease of {owner} had run out \
+             {} before by the store's clock, and nobody released it",
+            granted.lease,
+            called(&granted.holder, &term.owner.holder),
+            time(event.time),
+            span(granted.clock - term.expiry)
+        ),
+        [term.begun, term.shown]
+            .into_iter()
+            .chain(back.map(|back| back.event)),
+        event.index,
+        format!("refused for another {}", span(left)),
+    );
+    evidence.reckoned(reckoning)
 }
 
 impl Checker for LockDelay {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::grants::process_of;
 use crate::history::{Granted, Name, Nanos, Release, Token};
 
 /// Whose a term is.
@@ -35,16 +36,28 @@ impl Owner {
                 .is_none_or(|request| request == granted.request)
     }
 
-    pub fn named(&self) -> String {
-        named(&self.holder, self.token)
+    /// In words, in a sentence that tells of another holder beside it.
+    pub fn named(&self, beside: &str) -> String {
+        named(&self.holder, self.token, beside)
+    }
+}
+
+/// A holder as the user calls it: by its process's name. Where the sentence tells of another
+/// holder of that process, a restarted one as a rule, each keeps its nonce.
+pub(crate) fn called<'a>(holder: &'a str, beside: &str) -> &'a str {
+    match process_of(holder) {
+        "" => holder,
+        process if process == process_of(beside) && holder != beside => holder,
+        process => process,
     }
 }
 
 /// A holder and its token, in words.
-pub(crate) fn named(holder: &Name, token: Option<Token>) -> String {
+pub(crate) fn named(holder: &str, token: Option<Token>, beside: &str) -> String {
+    let who = called(holder, beside);
     match token {
-        Some(token) => format!("{holder} (token {token})"),
-        None => holder.to_string(),
+        Some(token) => format!("{who} (token {token})"),
+        None => who.to_owned(),
     }
 }
 

@@ -189,12 +189,15 @@ impl Steady {
         let sentence = match term.tries.len() {
             0 => format!(
                 "the term of {} ran out, and no renewal had been lost",
-                key.1
+                term.process
             ),
-            1 => format!("the term of {} ran out after one lost renewal", key.1),
+            1 => format!(
+                "the term of {} ran out after one lost renewal",
+                term.process
+            ),
             lost => format!(
                 "the term of {} ran out after {lost} lost renewals in a row",
-                key.1
+                term.process
             ),
         };
         let shown = term.tries.iter().copied().chain([term.began.1, term.lead]);

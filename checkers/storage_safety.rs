@@ -18,6 +18,9 @@ use crate::judge::{Checker, Step};
 use crate::retries::Retries;
 use crate::verdict::{Evidence, Verdict};
 
+/// How many tokens of a lease are remembered with whom they were used by.
+const REMEMBERED: usize = 64;
+
 #[derive(Default)]
 pub(crate) struct StorageSafety {
     /// The highest token seen and the event that shows it, by (storage node, lease).
@@ -26,6 +29,8 @@ pub(crate) struct StorageSafety {
     acknowledged: BTreeMap<Name, (Token, u64)>,
     /// Open calls below an acknowledged token, by their invoke.
     doomed: BTreeMap<u64, (Token, u64)>,
+    /// Who last used a token, by lease: the highest [`REMEMBERED`].
+    users: BTreeMap<Name, BTreeMap<Token, Name>>,
     retries: Retries,
     judged: bool,
     found: Option<Evidence>,
@@ -43,7 +48,9 @@ impl StorageSafety {
         if token < highest.0 {
             let how = if f == F::Fence { "was taken" } else { "landed" };
             let (seen, shown) = *highest;
-            self.found = Some(below(f, token, how, seen, shown, None, event.index));
+            let whose = self.whose(lease, token, seen);
+            let sentence = below(f, token, how, seen) + &whose;
+            self.found = Some(refused(sentence, seen, [shown], event.index));
         } else if token > highest.0 {
             *highest = (token, event.index);
         }
@@ -72,11 +79,34 @@ impl StorageSafety {
         }
     }
 
+    fn uses(&mut self, event: &Event, lease: &Name, token: Token) {
+        let users = self.users.entry(lease.clone()).or_default();
+        if users.get(&token) != Some(&event.process) {
+            users.insert(token, event.process.clone());
+            if users.len() > REMEMBERED {
+                users.pop_first();
+            }
+        }
+    }
+
+    /// Whose the token is, and whose the higher one, as the end of a sentence.
+    fn whose(&self, lease: &Name, token: Token, seen: Token) -> String {
+        let user = |token| self.users.get(lease).and_then(|users| users.get(&token));
+        match (user(token), user(seen)) {
+            (Some(own), Some(other)) if own == other => format!(": both were {own}'s"),
+            (Some(own), Some(other)) => format!(": it was {own}'s, and token {seen} was {other}'s"),
+            (Some(own), None) => format!(": it was {own}'s"),
+            (None, _) => String::new(),
+        }
+    }
+
     fn invoked(&mut self, event: &Event, op: &Op) {
         let Some(token) = op.token() else { return };
-        if !matches!(op, Op::Write(_) | Op::Delete(_) | Op::Fence(_))
-            || self.retries.invoked(event, op)
-        {
+        if !matches!(op, Op::Write(_) | Op::Delete(_) | Op::Fence(_)) {
+            return;
+        }
+        self.uses(event, op.lease(), token);
+        if self.retries.invoked(event, op) {
             return;
         }
         if let Some(above) = self.acknowledged_above(op.lease(), token) {
@@ -100,16 +130,9 @@ impl StorageSafety {
         let Some(token) = op.token() else { return };
         self.judged = true;
         if let Some((seen, shown)) = doomed {
-            let how = "was sent and acknowledged";
-            self.found = Some(below(
-                op.f(),
-                token,
-                how,
-                seen,
-                shown,
-                Some(invoke),
-                event.index,
-            ));
+            let whose = self.whose(op.lease(), token, seen);
+            let sentence = below(op.f(), token, "was sent and acknowledged", seen) + &whose;
+            self.found = Some(refused(sentence, seen, [shown, invoke], event.index));
         }
         let highest = self
             .acknowledged
@@ -134,24 +157,19 @@ fn forgot(lease: &Name, found: Option<Token>, seen: Token, shown: u64, culprit: 
     )
 }
 
-fn below(
-    f: F,
-    token: Token,
-    how: &str,
+fn below(f: F, token: Token, how: &str, seen: Token) -> String {
+    let f = f.name();
+    format!("a {f} with token {token} {how} after storage had seen token {seen}")
+}
+
+fn refused(
+    sentence: String,
     seen: Token,
-    shown: u64,
-    invoke: Option<u64>,
+    shown: impl IntoIterator<Item = u64>,
     culprit: u64,
 ) -> Evidence {
-    Evidence::new(
-        format!(
-            "a {} with token {token} {how} after storage had seen token {seen}",
-            f.name()
-        ),
-        [shown].into_iter().chain(invoke),
-        culprit,
-        format!("refused, storage had seen {seen}"),
-    )
+    let expected = format!("refused, storage had seen {seen}");
+    Evidence::new(sentence, shown, culprit, expected)
 }
 
 impl Checker for StorageSafety {

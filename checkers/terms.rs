@@ -52,8 +52,9 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    pub fn named(&self) -> String {
-        named(&self.holder, self.token)
+    /// In words, in a sentence that tells of another holder beside it.
+    pub fn named(&self, beside: &str) -> String {
+        named(&self.holder, self.token, beside)
     }
 
     /// The events that show since when it surely runs.
@@ -74,7 +75,7 @@ pub(crate) enum RuledOut {
 /// A grant within an earlier term, or within the delay after it.
 pub(crate) struct TooEarly {
     pub first: Box<Term>,
-    then: Box<Term>,
+    pub then: Box<Term>,
     /// How long after the first's `from` it came at most, by the store's clock.
     pub after: Nanos,
 }
@@ -87,9 +88,9 @@ impl TooEarly {
             format!(
                 "{} was granted the lease at most {} by the store's clock after {} had asked \
                  for its {}{within} and nobody sent a release",
-                then.named(),
+                then.named(&first.holder),
                 span(self.after),
-                first.named(),
+                first.named(&then.holder),
                 span(first.ttl)
             ),
             first

@@ -17,11 +17,12 @@
 use std::collections::BTreeMap;
 
 use crate::budget::Remembered;
-use crate::grants::{Grants, Side};
+use crate::grants::{Grants, Owned, Side};
 use crate::history::{
     Acquire, Answer, Body, Event, Granted, Kind, Name, Observation, Op, RecoveredLease, Token,
 };
 use crate::judge::{Checker, Step};
+use crate::owners::called;
 use crate::verdict::{Evidence, Verdict};
 
 /// How many tokens of a lease are remembered with whom they were granted to.
@@ -56,7 +57,8 @@ impl Checker for TokenMonotonicity {
                     (Side::Client, &mut self.client.found),
                 ] {
                     if found.is_none() && !self.grants.own(side, &event.process, op, token) {
-                        *found = Some(never_granted(event, op, token));
+                        let owner = self.grants.granted_to(side, op.lease(), token);
+                        *found = Some(never_granted(event, op, token, owner));
                     }
                 }
             }
@@ -125,14 +127,28 @@ impl Checker for TokenMonotonicity {
     }
 }
 
-fn never_granted(event: &Event, op: &Op, token: Token) -> Evidence {
-    let who = op.holder().unwrap_or(&event.process);
+fn never_granted(event: &Event, op: &Op, token: Token, owner: Option<Owned<'_>>) -> Evidence {
+    let process = &event.process;
+    let holder = op.holder().unwrap_or(process);
+    let who = called(holder, owner.as_ref().map_or("", |owner| owner.holder));
+    let whose = match &owner {
+        // What a process was granted before it crashed is not its own.
+        Some(owner) if op.holder().is_none() && owner.process == process => {
+            let before = owner.holder;
+            format!("which was granted it before it crashed, as {before}, and not since")
+        }
+        Some(owner) => {
+            let owner = match owner.process == process {
+                true => called(owner.holder, holder),
+                false => owner.process,
+            };
+            format!("which was never granted it: {owner} was")
+        }
+        None => "which was never granted it".to_owned(),
+    };
     Evidence::new(
-        format!(
-            "a {} with token {token} by {who}, which was never granted it",
-            op.f().name()
-        ),
-        [],
+        format!("a {} with token {token} by {who}, {whose}", op.f().name()),
+        owner.map(|owner| owner.event),
         event.index,
         format!("a token that {who} was granted"),
     )
@@ -166,7 +182,7 @@ impl NodeSide {
         let Some(counter) = self.leases.get_mut(&granted.lease) else {
             if let Some((floor, shown)) = self.floor.filter(|(floor, _)| token <= *floor) {
                 self.found
-                    .get_or_insert_with(|| not_above(event, token, floor, shown, None));
+                    .get_or_insert_with(|| not_above(event, granted, token, floor, (shown, None)));
             }
             let counter = Counter {
                 highest: (token, event.index),
@@ -185,13 +201,21 @@ impl NodeSide {
             return;
         }
         let evidence = match counter.back {
-            Some(back) if token <= highest => {
-                Some(not_above(event, token, highest, shown, Some(back)))
-            }
+            Some(back) if token <= highest => Some(not_above(
+                event,
+                granted,
+                token,
+                highest,
+                (shown, Some(back)),
+            )),
             Some(_) => None,
             None if highest.checked_add(1) == Some(token) => None,
             None => Some(Evidence::new(
-                format!("token {token} was granted after token {highest}"),
+                format!(
+                    "token {token} was granted to {}, after token {highest} to {}",
+                    called(&granted.holder, &counter.holder),
+                    called(&counter.holder, &granted.holder)
+                ),
                 [shown],
                 event.index,
                 format!("token {}", u128::from(highest) + 1),
@@ -266,13 +290,17 @@ impl NodeSide {
 
 fn not_above(
     event: &Event,
+    granted: &Granted,
     token: Token,
     highest: Token,
-    shown: u64,
-    back: Option<u64>,
+    (shown, back): (u64, Option<u64>),
 ) -> Evidence {
     Evidence::new(
-        format!("after a restart token {token} was granted, and {highest} had been before"),
+        format!(
+            "after a restart token {token} was granted to {}, and {highest} had been granted \
+             before",
+            called(&granted.holder, "")
+        ),
         [shown].into_iter().chain(back),
         event.index,
         format!("a token above {highest}"),
@@ -328,7 +356,7 @@ impl ClientSide {
                     format!(
                         "{} was granted token {token} by a request sent after token {highest} \
                          had been granted",
-                        op.holder
+                        called(&op.holder, "")
                     ),
                     [shown, invoke],
                     event.index,
@@ -340,7 +368,11 @@ impl ClientSide {
             let (holder, request, shown) = told.recent.entry(token).or_insert(mine);
             if *holder != op.holder || *request != op.request {
                 let evidence = Evidence::new(
-                    format!("{holder} and {} were both granted token {token}", op.holder),
+                    format!(
+                        "{} and {} were both granted token {token}",
+                        called(holder, &op.holder),
+                        called(&op.holder, holder)
+                    ),
                     [*shown],
                     event.index,
                     "a token of its own",

@@ -35,7 +35,7 @@ use crate::history::{
     STALE_TOKEN, TRUE_RATE, Token,
 };
 use crate::judge::{Invoked, Step};
-use crate::owners::named;
+use crate::owners::{called, named};
 use crate::rates::Rates;
 use crate::requests::{Moment, Requests};
 use crate::terms::asked_or;
@@ -303,8 +303,8 @@ impl Outside {
                 excused = Some(format!(
                     "{} and {} could both believe that they led {name} from {} on, but the clock \
                      of {other} had run slower against another than the drift bound allows",
-                    its.holder,
-                    mine.holder,
+                    called(&its.holder, &mine.holder),
+                    called(&mine.holder, &its.holder),
                     time(now)
                 ));
             }
@@ -321,12 +321,12 @@ impl Outside {
         rates: &Rates,
     ) -> Evidence {
         let counted = rates.most_elapsed(self.drift(), first.from.time, now);
-        let held = named(&first.holder, first.token);
+        let held = named(&first.holder, first.token, &then.holder);
         Evidence::new(
             format!(
                 "by what it was answered {} could believe that it led {lease} while {held}, who \
                  had sent no release, still could",
-                named(&then.holder, then.token)
+                named(&then.holder, then.token, &first.holder)
             ),
             [first.from.event, first.shown.event, then.from.event],
             then.shown.event,
@@ -340,7 +340,7 @@ impl Outside {
                 time(first.from.time),
                 time(now),
                 span(counted),
-                first.holder,
+                called(&first.holder, &then.holder),
                 span(first.window)
             ),
         ])

@@ -1,185 +1,220 @@
 //! Why two led at once, by the clocks: what the deposed leader had counted, and what the
-//! store, when it gave the lease away.
+//! store, when it gave the lease away. Local against true time, in sentences.
 
-use std::collections::VecDeque;
-
-use super::Belief;
-use crate::history::{Granted, LeaseTiming, Name, Nanos, Released, Renewed, TRUE_RATE, Token};
-use crate::rates::Rates;
+use super::overlap::{Overlap, Passing, nanos};
+use crate::history::Nanos;
+use crate::owners::called;
 use crate::units::{span, time};
 
-/// How many of the latest terms are remembered. The two that overlap are among them, unless
-/// a whole row of owners came and went within one belief.
-const REMEMBERED: usize = 16;
-
-/// What the store last said of a term.
-struct Promise {
-    holder: Name,
-    token: Option<Token>,
-    granted: Nanos,
-    /// When it began to count, in true time: the grant, or the last renewal.
-    from: Nanos,
-    ttl: Nanos,
-}
-
-/// What the store said of a lease's latest terms.
-#[derive(Default)]
-pub(super) struct Promises {
-    /// The node that said it.
-    pub store: Option<Name>,
-    latest: VecDeque<Promise>,
-    /// The last release that it took: whose, and when.
-    released: Option<(Name, Nanos)>,
-}
-
-impl Promises {
-    pub fn granted(&mut self, store: &Name, now: Nanos, granted: &Granted) {
-        if self.store.as_ref() != Some(store) {
-            self.store = Some(store.clone());
-        }
-        if self.latest.len() == REMEMBERED {
-            self.latest.pop_front();
-        }
-        self.latest.push_back(Promise {
-            holder: granted.holder.clone(),
-            token: granted.token,
-            granted: now,
-            from: now,
-            ttl: granted.ttl,
-        });
+impl Overlap<'_> {
+    /// The arithmetic.
+    pub fn reckoning(&self) -> Vec<String> {
+        let mut lines = vec![self.both()];
+        lines.extend(self.counted_until());
+        lines.extend(self.stood_still());
+        lines.extend(self.was_stepped());
+        lines.extend(self.counted_from_later());
+        lines.extend(self.has_crashed());
+        lines.extend(self.given_away());
+        lines
     }
 
-    pub fn renewed(&mut self, now: Nanos, renewed: &Renewed) {
-        if let Some(promise) = self.to(&renewed.holder, renewed.token) {
-            (promise.from, promise.ttl) = (now, renewed.ttl);
+    fn both(&self) -> String {
+        let ends = [self.deposed.end(), self.successor.end()];
+        match ends.into_iter().flatten().min() {
+            Some(end) => format!(
+                "both led from {} on, and by their own clocks would have until {}: {} of true time",
+                time(self.now),
+                time(end),
+                span(end.saturating_sub(self.now))
+            ),
+            None => format!(
+                "both led from {} on, and neither had an end",
+                time(self.now)
+            ),
         }
     }
 
-    pub fn released(&mut self, now: Nanos, released: &Released) {
-        self.released = Some((released.holder.clone(), now));
-    }
-
-    fn to(&mut self, holder: &Name, token: Option<Token>) -> Option<&mut Promise> {
-        let theirs = |promise: &&mut Promise| promise.holder == *holder && promise.token == token;
-        self.latest.iter_mut().rev().find(theirs)
-    }
-
-    fn behind(&self, belief: &Belief) -> Option<&Promise> {
-        let theirs =
-            |promise: &&Promise| promise.holder == belief.holder && promise.token == belief.token;
-        self.latest.iter().rev().find(theirs)
-    }
-}
-
-/// The arithmetic of an overlap that begins now.
-pub(super) fn reckon(
-    (deposed, other): (&Belief, &Belief),
-    now: Nanos,
-    rates: &Rates,
-    promises: Option<&Promises>,
-    timing: Option<&LeaseTiming>,
-) -> Vec<String> {
-    let mut lines = vec![both(deposed, other, now)];
-    lines.extend(counted(deposed, rates, timing));
-    let promise = promises.and_then(|promises| promises.behind(deposed));
-    // Whatever it counted from (an answer, a later try, a restart), a right one is earlier.
-    if let Some(promise) = promise
-        && deposed.sent_is_known
-        && deposed.sent > promise.from
-    {
-        lines.push(format!(
-            "that is later than the store began to, at {}: {} did not count from the send of \
-             what it was granted",
-            time(promise.from),
-            deposed.process
-        ));
-    }
-    let successor = promises.and_then(|promises| promises.behind(other));
-    if let (Some(promise), Some(successor), Some(promises)) = (promise, successor, promises) {
-        let pair = (deposed, other);
-        lines.extend(given_away(promise, successor, pair, promises, rates));
-    }
-    lines
-}
-
-fn both(deposed: &Belief, other: &Belief, now: Nanos) -> String {
-    let ends = [deposed.until, other.until];
-    match ends.into_iter().flatten().min() {
-        Some(end) => format!(
-            "both led from {} on, and by their own clocks would have until {}: {} of true time",
-            time(now),
-            time(end),
-            span(end.saturating_sub(now))
-        ),
-        None => format!("both led from {} on, and neither had an end", time(now)),
-    }
-}
-
-/// What the deposed leader's clock counts, from the send behind its belief to the end.
-fn counted(deposed: &Belief, rates: &Rates, timing: Option<&LeaseTiming>) -> Option<String> {
-    let until = deposed.until.filter(|_| deposed.sent_is_known)?;
-    let own = nanos(rates.elapsed(&deposed.process, deposed.sent, until));
-    let mut line = format!(
-        "{} counted from {} until {}: {}",
-        deposed.process,
-        time(deposed.sent),
-        time(until),
-        by_clock(own, until.saturating_sub(deposed.sent))
-    );
-    if let Some(timing) = timing {
-        let kept = u128::from(TRUE_RATE.saturating_sub(timing.max_drift_ppb));
-        let safe = nanos(u128::from(timing.ttl) * kept).saturating_sub(timing.safety_margin);
-        line += &format!(
-            "; of a ttl of {} less drift and margin, {} are safe",
-            span(timing.ttl),
-            span(safe)
+    /// What the deposed leader's clock counts, from the send behind its belief to the end.
+    fn counted_until(&self) -> Option<String> {
+        let (deposed, own) = (self.deposed, self.counted()?);
+        let until = deposed.end()?;
+        let mut line = format!(
+            "{} counted from {} until {}: {}",
+            deposed.process,
+            time(deposed.sent),
+            time(until),
+            by_clock(own, until.saturating_sub(deposed.sent))
         );
+        if let (Some(timing), Some(safe)) = (self.timing, self.safe()) {
+            line += &format!(
+                "; of a ttl of {} less drift and margin, {} are safe",
+                span(timing.ttl),
+                span(safe)
+            );
+        }
+        Some(line)
     }
-    Some(line)
-}
 
-/// What the store had counted of the deposed leader's ttl, when it granted the lease anew.
-fn given_away(
-    promise: &Promise,
-    successor: &Promise,
-    (deposed, other): (&Belief, &Belief),
-    promises: &Promises,
-    rates: &Rates,
-) -> Option<String> {
-    let store = promises.store.as_ref()?;
-    let granted = successor.granted;
-    let who = format!(
-        "{store} granted {} the lease at {}",
-        other.process,
-        time(granted)
-    );
-    let within = |at: &Nanos| (promise.from..=granted).contains(at);
-    if let Some((holder, at)) = promises.released.as_ref().filter(|(_, at)| within(at)) {
-        return Some(match *holder == deposed.holder {
-            true => format!(
-                "{who}: {} had released it at {}, and went on believing",
-                deposed.process,
-                time(*at)
-            ),
-            false => format!(
-                "{who}: it had taken a release by {holder} at {}, though {} held it",
-                time(*at),
-                deposed.holder
-            ),
-        });
+    fn stood_still(&self) -> Option<String> {
+        let (deposed, slept) = (self.deposed, self.slept()?);
+        let who = &deposed.process;
+        let Some(own) = self.counted() else {
+            let read = self.rates.elapsed(who, deposed.sent, slept.from);
+            return Some(format!(
+                "{who} counted from {}, and its machine has slept since {}: its run clock stands \
+                 still at {}, and its belief has no end before it wakes",
+                time(deposed.sent),
+                time(slept.from),
+                span(nanos(read))
+            ));
+        };
+        let still = match slept.on {
+            true => "stands still",
+            false => "stood still",
+        };
+        Some(format!(
+            "its run clock {still} for {} while the machine slept, from {} on: by it, {who} \
+             counted {}",
+            span(slept.asleep),
+            time(slept.from),
+            span(own.saturating_sub(slept.asleep))
+        ))
     }
-    let counted = nanos(rates.elapsed(store, promise.from, granted));
-    let clock = by_clock(counted, granted.saturating_sub(promise.from));
-    let owed = format!(
-        "of the {} it owed {} from {} on",
-        span(promise.ttl),
-        deposed.process,
-        time(promise.from)
-    );
-    Some(match counted < promise.ttl {
-        true => format!("{who}, when it had counted only {clock} {owed}"),
-        false => format!("{who}, when it had counted {clock}, all {owed}"),
-    })
+
+    fn was_stepped(&self) -> Option<String> {
+        let stepped = self.stepped()?;
+        let by = |(count, in_all, last): (usize, i64, Nanos)| {
+            let sign = if in_all < 0 { '-' } else { '+' };
+            let by = span(in_all.unsigned_abs());
+            match count {
+                1 => format!("{sign}{by} at {}", time(last)),
+                _ => format!("{sign}{by} in all, the last time at {}", time(last)),
+            }
+        };
+        let own = stepped
+            .own
+            .map(|steps| format!("its wall clock was stepped by {}", by(steps)));
+        let stores = self
+            .store()
+            .zip(stepped.stores)
+            .map(|(store, steps)| format!("{store}'s wall clock was stepped by {}", by(steps)));
+        let steps: Vec<String> = [own, stores].into_iter().flatten().collect();
+        Some(format!(
+            "{}: by wall clocks, {} counted {}",
+            steps.join(", and "),
+            self.deposed.process,
+            span(self.counted()?.saturating_sub(stepped.by))
+        ))
+    }
+
+    /// Whatever it counted from (an answer, a later try, a restart), a right one is earlier.
+    fn counted_from_later(&self) -> Option<String> {
+        let (deposed, promise) = (self.deposed, self.promise(self.deposed)?);
+        (deposed.sent_is_known && deposed.sent > promise.from).then(|| {
+            format!(
+                "that is later than the store began to, at {}: {} did not count from the send of \
+                 what it was granted",
+                time(promise.from),
+                deposed.process
+            )
+        })
+    }
+
+    fn has_crashed(&self) -> Option<String> {
+        let (crash, promise) = (self.crashed()?, self.promise(self.deposed)?);
+        Some(format!(
+            "{} crashed at {}: what it was granted at {} was no longer its own",
+            self.deposed.process,
+            time(crash.from),
+            time(promise.granted)
+        ))
+    }
+
+    /// What the store had counted of the deposed leader's ttl, when it granted the lease anew.
+    fn given_away(&self) -> Option<String> {
+        let (deposed, store) = (&self.deposed.process, self.store());
+        let who = |granted| {
+            format!(
+                "{} granted {} the lease at {}",
+                store.map_or("store", |store| store.as_str()),
+                self.successor.process,
+                time(granted)
+            )
+        };
+        let clock =
+            |from: Nanos, granted: Nanos, counted| by_clock(counted, granted.saturating_sub(from));
+        let owed = |ttl, from| {
+            format!(
+                "of the {} it owed {deposed} from {} on",
+                span(ttl),
+                time(from)
+            )
+        };
+        match self.passing() {
+            Passing::Released(promise, taken, granted) => {
+                let who = who(granted);
+                let at = time(taken.at);
+                Some(match self.sent_before(promise, taken) {
+                    Some((sent, _)) => format!(
+                        "{who}: at {at} it took the release that {deposed} had sent at {} for an \
+                         earlier grant, and ended the one of {} with it",
+                        time(sent),
+                        time(promise.granted)
+                    ),
+                    None if taken.holder == self.deposed.holder => {
+                        format!("{who}: {deposed} had released it at {at}, and went on believing")
+                    }
+                    None => format!(
+                        "{who}: it had taken a release by {} at {at}, though {} held it",
+                        called(&taken.holder, &self.deposed.holder),
+                        called(&self.deposed.holder, &taken.holder)
+                    ),
+                })
+            }
+            Passing::TooEarly(promise, granted, counted) => {
+                let mut line = format!(
+                    "{}, when it had counted only {} {}",
+                    who(granted),
+                    clock(promise.from, granted, counted),
+                    owed(promise.ttl, promise.from)
+                );
+                if let Some(back) = self.returned() {
+                    line += &match back.found {
+                        true => format!(
+                            ": it came back at {} and found its owner, and owed it all of that anew",
+                            time(back.at)
+                        ),
+                        false => {
+                            format!(
+                                ": it came back at {} and had forgotten {deposed}",
+                                time(back.at)
+                            )
+                        }
+                    };
+                } else if let Some((last, by)) = self.store_stepped(promise) {
+                    line += &format!(
+                        ": its wall clock was stepped by +{} since, the last time at {}",
+                        span(by),
+                        time(last.from)
+                    );
+                }
+                Some(line)
+            }
+            Passing::RanOut(promise, granted, counted) => Some(format!(
+                "{}, when it had counted {}, all {}",
+                who(granted),
+                clock(promise.from, granted, counted),
+                owed(promise.ttl, promise.from)
+            )),
+            Passing::Untold => self.released_untold().map(|(sent, _)| {
+                format!(
+                    "{deposed} sent its release at {}, and went on believing",
+                    time(sent)
+                )
+            }),
+        }
+    }
 }
 
 /// A stretch by a node's own clock, with the true one where they differ.
@@ -188,9 +223,4 @@ fn by_clock(own: Nanos, truth: Nanos) -> String {
         true => span(own),
         false => format!("{} by its own clock ({} in truth)", span(own), span(truth)),
     }
-}
-
-/// Nanoseconds of a clock, from nanoseconds times parts per billion.
-fn nanos(counted: u128) -> Nanos {
-    Nanos::try_from(counted / u128::from(TRUE_RATE)).unwrap_or(Nanos::MAX)
 }

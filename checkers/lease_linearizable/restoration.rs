@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{Event, Granted, Name, Nanos, Restored};
+use crate::owners::called;
 use crate::units::{span, time};
 use crate::verdict::Evidence;
 
@@ -64,7 +65,7 @@ impl Restorations {
                     "{} was granted to {} at {} by the store's clock, {} after it had been \
                      restored from an old copy: whom the copy forgot may hold it until {until}",
                     granted.lease,
-                    granted.holder,
+                    called(&granted.holder, ""),
                     time(granted.clock),
                     span((granted.clock + closed.ttl).saturating_sub(closed.until)),
                 ),

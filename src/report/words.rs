@@ -1,8 +1,8 @@
 //! Events in words: an operation, its outcome, what a node saw, a fault, a time.
 
 use deposed_checkers::history::{
-    Answer, Body, Event, Failure, Kind, Name, Observation, Op, RatePpb, STALE_TOKEN, TRUE_RATE,
-    Token,
+    Answer, Body, Event, Failure, Kind, Name, Nanos, Observation, Op, RatePpb, STALE_TOKEN,
+    TRUE_RATE, Token,
 };
 pub use deposed_checkers::units::{span, time};
 use serde_json::Value;
@@ -72,9 +72,12 @@ pub(super) fn outcome(kind: Kind, answer: &Answer, error: Option<&Failure>) -> S
 pub(super) fn observation(observation: &Observation) -> String {
     match observation {
         Observation::Lead(lead) => {
-            let until = lead.until.map_or("for good".to_owned(), |until| {
-                format!("until {}", time(until))
-            });
+            let until = match lead.until {
+                None => "for good".to_owned(),
+                // Its clock stands still.
+                Some(Nanos::MAX) => "without an end for now".to_owned(),
+                Some(until) => format!("until {}", time(until)),
+            };
             format!("leads{} {until}{}", at(lead.token), on(&lead.lease))
         }
         Observation::Follow(follow) => {

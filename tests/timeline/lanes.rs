@@ -40,10 +40,10 @@ nemesis            +                             -
                          election-barrier 0.810s ^
 
 storage-safety: a write with token 7 landed after storage
-had seen token 8
+had seen token 8: it was a's, and token 8 was b's
 zombie-write: a write by a, deposed since, landed after its
 successor's first operation
-election-barrier: a write with token 7 was sent before
+election-barrier: a sent a write with token 7 before its
 fence(7) was acknowledged
 
 ! the violation   * what shows it

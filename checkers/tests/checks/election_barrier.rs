@@ -16,13 +16,13 @@ fn the_first_act_of_a_term_is_its_fence() {
             .acquires("a", 1)
             .ok("a", op.clone())
             .fences("a", 1)
-            .convicts(ElectionBarrier, "before fence(1)", &[2]);
+            .convicts(ElectionBarrier, "before its fence(1)", &[2]);
         tale()
             .acquires("a", 1)
             .fences("a", 1)
             .acquires("a", 2)
             .ok("a", op_under_two(op))
-            .convicts(ElectionBarrier, "before fence(2)", &[6]);
+            .convicts(ElectionBarrier, "before its fence(2)", &[6]);
     }
 }
 
@@ -41,17 +41,17 @@ fn a_fence_that_was_not_acknowledged_is_none() {
         .invoke("a", fence(1))
         .invoke("a", write(1, 1))
         .ends_ok(2)
-        .convicts(ElectionBarrier, "before fence(1)", &[2, 3]);
+        .convicts(ElectionBarrier, "before its fence(1)", &[2, 3]);
     tale()
         .acquires("a", 1)
         .times_out("a", fence(1))
         .writes("a", 1)
-        .convicts(ElectionBarrier, "before fence(1)", &[2, 4]);
+        .convicts(ElectionBarrier, "before its fence(1)", &[2, 4]);
     tale()
         .acquires("a", 1)
         .stale("a", fence(1), 2)
         .writes("a", 1)
-        .convicts(ElectionBarrier, "before fence(1)", &[4]);
+        .convicts(ElectionBarrier, "before its fence(1)", &[4]);
 }
 
 #[test]
@@ -127,7 +127,11 @@ fn where_the_grant_is_the_barrier_nobody_need_fence() {
     let compare_and_swap = || tale().storage(json!("compare-and-swap"));
     let unfenced = |tale: Tale| tale.acquires("a", 1).writes("a", 1);
     unfenced(compare_and_swap()).claims_nothing(ElectionBarrier, "a grant is the barrier");
-    unfenced(tale().storage(json!("fenced"))).convicts(ElectionBarrier, "before fence(1)", &[2]);
+    unfenced(tale().storage(json!("fenced"))).convicts(
+        ElectionBarrier,
+        "before its fence(1)",
+        &[2],
+    );
     compare_and_swap()
         .grants("a", 1, 1, 0)
         .applies("s", 1, 1)

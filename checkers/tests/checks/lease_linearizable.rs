@@ -22,12 +22,12 @@ fn a_lease_is_free_at_its_expiry_and_not_before() {
         .grants("a", 1, 1, 0)
         .renews("a", 1, 50)
         .grants("b", 1, 2, 149)
-        .convicts(LeaseLinearizable, "until 0.150s", &[0, 1, 2]);
+        .convicts(LeaseLinearizable, "for another 1ms", &[0, 1, 2]);
     assert_eq!(
         evidence.reckoning,
         [
-            "by its clock the store owed a#1 100ms from 0.050s on, until 0.150s: it granted the \
-             lease 1ms too early"
+            "by its clock the store owed a 100ms from 0.050s on, until 0.150s: it granted the lease \
+             at 0.149s (0.002s in truth), 1ms too early"
         ]
     );
     tale()
@@ -94,7 +94,7 @@ fn a_renewal_never_shortens() {
         panic!()
     };
     renewed.ttl = 10 * MS;
-    tale.convicts(LeaseLinearizable, "until 0.100s", &[0, 2]);
+    tale.convicts(LeaseLinearizable, "for another 1ms", &[0, 2]);
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn a_disk_that_forgets_breaks_the_promise_it_made() {
     let evidence = back(99).convicts(LeaseLinearizable, "came back without", &[0, 1]);
     assert_eq!(
         evidence.sentence,
-        "the store came back without the owner of leader: a#1 (token 1) held it until \
-         0.100s by the store's clock"
+        "the store came back without the owner of leader: a (token 1) held it for another \
+         1ms by the store's clock"
     );
     assert_eq!(evidence.culprit, 1);
-    assert_eq!(evidence.expected, "a#1 (token 1) is the owner");
+    assert_eq!(evidence.expected, "a (token 1) is the owner");
     // Stores may drop an owner whose time is over.
     back(100).grants("b", 1, 2, 100).passes(LeaseLinearizable);
     let nothing = |clock: u64| {
@@ -312,7 +312,7 @@ fn after_a_restart_the_owner_is_still_the_owner() {
         panic!()
     };
     found.leases.get_mut("leader").unwrap().ttl = Some(10 * MS);
-    short.convicts(LeaseLinearizable, "until 0.100s", &[0, 1, 2]);
+    short.convicts(LeaseLinearizable, "for another 1ms", &[0, 1, 2]);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_clock_that_begins_anew_leaves_an_owner_what_it_had_left() {
             back.grants("b", 2, 2, clock)
         };
         anew(25).passes(LeaseLinearizable);
-        anew(24).convicts(LeaseLinearizable, "held it until 0.025s", &[0, 3]);
+        anew(24).convicts(LeaseLinearizable, "held it for another 1ms", &[0, 3]);
     }
 }
 
@@ -448,4 +448,57 @@ fn a_restored_store_grants_nothing_for_a_ttl() {
         .nemesis("restore", json!({"node": "store"}))
         .grants("b", 1, 10, 20)
         .passes(LeaseLinearizable);
+}
+
+/// By its own clock it never stepped: what did, it should not have read.
+#[test]
+fn a_step_of_the_stores_wall_clock_that_explains_it_is_told_and_shown() {
+    let stepped = |node: &str, at: u64, by: i64| {
+        tale()
+            .grants("a", 1, 1, 0)
+            .at(20)
+            .renews("a", 1, 20)
+            .at(at)
+            .nemesis("step", json!({"node": node, "by": by * MS as i64}))
+            .at(60)
+            .grants("b", 1, 2, 60)
+    };
+    let evidence =
+        stepped("store", 50, 70).convicts(LeaseLinearizable, "another 60ms", &[0, 1, 2, 3]);
+    assert_eq!(
+        evidence.reckoning[1],
+        "its wall clock was stepped by +70ms since it began to count, the last time at 0.050s: \
+         by that one the lease had run out"
+    );
+    // Too short a step, one back, somebody else's, or one of before it counted.
+    for (node, at, by) in [
+        ("store", 50, 59),
+        ("store", 50, -70),
+        ("a", 50, 70),
+        ("store", 20, 70),
+    ] {
+        let evidence =
+            stepped(node, at, by).convicts(LeaseLinearizable, "another 60ms", &[0, 1, 3]);
+        assert_eq!(evidence.reckoning.len(), 1, "{node} {at} {by}");
+    }
+}
+
+#[test]
+fn a_holder_is_called_by_its_process_unless_two_of_one_are_told_of() {
+    let granted_to = |holder: &str| {
+        let mut tale = tale().grants("a", 1, 1, 0).grants("b", 1, 2, 10);
+        let Body::Observed(Observation::Granted(granted)) = &mut tale.events[1].body else {
+            panic!()
+        };
+        granted.holder = holder.into();
+        tale
+    };
+    for (holder, told) in [
+        ("b#7", "granted to b at 0.001s, while a (token 1) held"),
+        ("a#1", "granted to a at 0.001s, while a (token 1) held"),
+        ("a#7", "granted to a#7 at 0.001s, while a#1 (token 1) held"),
+        ("#7", "granted to #7 at 0.001s, while a (token 1) held"),
+    ] {
+        granted_to(holder).convicts(LeaseLinearizable, told, &[0, 1]);
+    }
 }

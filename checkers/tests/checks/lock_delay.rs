@@ -1,5 +1,8 @@
 use deposed_checkers::history::{Body, Observation, Restored, StoreRecovered};
-use deposed_checkers::verdict::Check::{LeaseLinearizable, LockDelay};
+use deposed_checkers::verdict::{
+    Check::{LeaseLinearizable, LockDelay},
+    Verdict,
+};
 
 use serde_json::json;
 
@@ -20,15 +23,15 @@ fn after_an_expiry_the_lease_stays_closed_for_the_delay() {
             .convicts(LockDelay, "inside the lock-delay", &[0, 1]);
     assert_eq!(
         evidence.sentence,
-        "leader was granted to b#1 at 0.149s, inside the lock-delay: the lease of a#1 had \
-         expired at 0.100s by the store's clock, and nobody released it"
+        "leader was granted to b at 0.001s, inside the lock-delay: the lease of a had run out \
+         49ms before by the store's clock, and nobody released it"
     );
-    assert_eq!(evidence.expected, "refused until 0.150s by its clock");
+    assert_eq!(evidence.expected, "refused for another 1ms");
     assert_eq!(
         evidence.reckoning,
         [
             "by its clock the lease ran out at 0.100s, and stays closed for the lock-delay of \
-             50ms, until 0.150s: it was granted 1ms too early"
+             50ms, until 0.150s: it was granted at 0.149s (0.001s in truth), 1ms too early"
         ]
     );
     granted()
@@ -42,7 +45,7 @@ fn after_an_expiry_the_lease_stays_closed_for_the_delay() {
     granted()
         .grants("b", 1, 2, 150)
         .grants("c", 1, 3, 299)
-        .convicts(LockDelay, "the lease of b#1", &[1, 2]);
+        .convicts(LockDelay, "the lease of b", &[1, 2]);
 }
 
 #[test]
@@ -51,13 +54,13 @@ fn a_renewal_moves_the_delay() {
     renewed().grants("b", 1, 2, 200).passes(LockDelay);
     renewed()
         .grants("b", 1, 2, 199)
-        .convicts(LockDelay, "expired at 0.150s", &[0, 1, 2]);
+        .convicts(LockDelay, "run out 49ms before", &[0, 1, 2]);
     let mut short = renewed().grants("b", 1, 2, 149);
     let Body::Observed(Observation::Renewed(renewal)) = &mut short.events[1].body else {
         panic!()
     };
     renewal.ttl = 10 * MS;
-    short.convicts(LockDelay, "expired at 0.100s", &[0, 2]);
+    short.convicts(LockDelay, "run out 49ms before", &[0, 2]);
     // Somebody else's renewal moves nothing.
     closed()
         .grants("a", 1, 1, 0)
@@ -84,7 +87,7 @@ fn the_last_owner_waits_like_anybody() {
     let granted = || closed().grants("a", 1, 1, 0);
     granted()
         .grants("a", 2, 2, 120)
-        .convicts(LockDelay, "granted to a#1", &[0, 1]);
+        .convicts(LockDelay, "granted to a", &[0, 1]);
     // Its own request answered again is one grant.
     granted()
         .grants("a", 1, 1, 120)
@@ -102,12 +105,12 @@ fn a_restart_re_arms_ttl_and_delay_whole() {
     back(130).grants("b", 1, 2, 280).passes(LockDelay);
     back(130)
         .grants("b", 1, 2, 279)
-        .convicts(LockDelay, "expired at 0.230s", &[0, 1, 2]);
+        .convicts(LockDelay, "run out 49ms before", &[0, 1, 2]);
     // A grant of which only the restart tells.
     closed()
         .recovers(7, Some("a"), 10)
         .grants("b", 1, 8, 159)
-        .convicts(LockDelay, "expired at 0.110s", &[0, 1]);
+        .convicts(LockDelay, "run out 49ms before", &[0, 1]);
     closed()
         .recovers(7, Some("a"), 10)
         .grants("b", 1, 8, 160)
@@ -116,21 +119,21 @@ fn a_restart_re_arms_ttl_and_delay_whole() {
         .grants("a", 1, 1, 0)
         .recovers(2, Some("b"), 10)
         .grants("c", 1, 3, 159)
-        .convicts(LockDelay, "the lease of b#1", &[1, 2]);
+        .convicts(LockDelay, "the lease of b", &[1, 2]);
     // Found with a shorter ttl, it keeps what it was promised.
     let mut short = back(20).grants("b", 1, 2, 149);
     let Body::Observed(Observation::StoreRecovered(found)) = &mut short.events[1].body else {
         panic!()
     };
     found.leases.get_mut("leader").unwrap().ttl = Some(10 * MS);
-    short.convicts(LockDelay, "expired at 0.100s", &[0, 2]);
+    short.convicts(LockDelay, "run out 49ms before", &[0, 2]);
     // Found without a ttl, the owner has the one that it had.
     let mut bare = back(20).grants("b", 1, 2, 169);
     let Body::Observed(Observation::StoreRecovered(found)) = &mut bare.events[1].body else {
         panic!()
     };
     found.leases.get_mut("leader").unwrap().ttl = None;
-    bare.convicts(LockDelay, "expired at 0.120s", &[0, 1, 2]);
+    bare.convicts(LockDelay, "run out 49ms before", &[0, 1, 2]);
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn a_restart_that_forgets_the_owner_is_still_bound() {
     let forgot = |clock| closed().grants("a", 1, 1, 0).recovers(1, None, clock);
     forgot(120)
         .grants("b", 1, 2, 149)
-        .convicts(LockDelay, "inside", &[0, 2]);
+        .convicts(LockDelay, "inside", &[0, 1, 2]);
     forgot(120).grants("b", 1, 2, 150).passes(LockDelay);
     let nothing = Observation::StoreRecovered(StoreRecovered {
         leases: [].into(),
@@ -148,7 +151,7 @@ fn a_restart_that_forgets_the_owner_is_still_bound() {
         .grants("a", 1, 1, 0)
         .saw("store", nothing)
         .grants("b", 1, 1, 130);
-    elsewhere.clone().convicts(LockDelay, "inside", &[0, 2]);
+    elsewhere.clone().convicts(LockDelay, "inside", &[0, 1, 2]);
     // Another store's restart and grants are its own.
     elsewhere.events[2].process = "other".into();
     elsewhere.passes(LockDelay);
@@ -167,7 +170,7 @@ fn a_restart_that_forgets_the_owner_is_still_bound() {
             .grants("b", 1, 2, 120)
     };
     released("a").passes(LockDelay);
-    released("b").convicts(LockDelay, "inside", &[0, 4]);
+    released("b").convicts(LockDelay, "inside", &[0, 3, 4]);
     // Granted again it lives, whatever became of the release.
     let granted_again = |clock| {
         closed()
@@ -190,14 +193,14 @@ fn a_restart_that_forgets_the_owner_is_still_bound() {
             .grants("b", 2, token + 1, 420)
     };
     handed_out_again(1).passes(LockDelay);
-    handed_out_again(2).convicts(LockDelay, "inside", &[4, 6]);
+    handed_out_again(2).convicts(LockDelay, "inside", &[4, 5, 6]);
     closed()
         .grants("a", 1, 1, 0)
         .times_out("a", release("a", 1))
         .grants("a", 2, 2, 150)
         .recovers(2, None, 160)
         .grants("b", 1, 3, 299)
-        .convicts(LockDelay, "inside", &[3, 5]);
+        .convicts(LockDelay, "inside", &[3, 4, 5]);
 }
 
 /// Without a token it is of whatever its holder has.
@@ -212,7 +215,7 @@ fn a_release_that_was_sent_may_be_of_a_later_grant() {
             .grants("b", 1, 3, 260)
     };
     asked_again(None).passes(LockDelay);
-    asked_again(Some(1)).convicts(LockDelay, "inside", &[3, 5]);
+    asked_again(Some(1)).convicts(LockDelay, "inside", &[3, 4, 5]);
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn a_clock_that_begins_anew_takes_the_delay_along() {
             .recovers(1, None, 5)
             .grants("b", 2, 2, clock)
     };
-    anew(24).convicts(LockDelay, "inside", &[0, 3]);
+    anew(24).convicts(LockDelay, "inside", &[0, 2, 3]);
     anew(25).passes(LockDelay);
     // Nothing was left.
     closed()
@@ -309,7 +312,7 @@ fn from_outside_the_bounds_are_exact() {
         .acquires("b", 2)
         .at(240)
         .acquires("c", 3)
-        .convicts(LockDelay, "a#1 (token 1)", &[0, 1, 2, 3]);
+        .convicts(LockDelay, "a (token 1)", &[0, 1, 2, 3]);
 }
 
 #[test]
@@ -318,7 +321,7 @@ fn a_request_answered_again_once_the_lease_is_free_begins_a_new_term() {
     again(149).grants("b", 1, 2, 150).passes(LockDelay);
     again(150)
         .grants("b", 1, 2, 299)
-        .convicts(LockDelay, "expired at 0.250s", &[1, 2]);
+        .convicts(LockDelay, "run out 49ms before", &[1, 2]);
 }
 
 #[test]
@@ -332,7 +335,7 @@ fn a_request_answered_again_moves_nothing_after_a_release_that_did_not_last() {
             .grants("a", 1, 1, clock)
             .grants("b", 1, 2, then)
     };
-    again(0, 149).convicts(LockDelay, "inside", &[0, 5]);
+    again(0, 149).convicts(LockDelay, "inside", &[0, 3, 5]);
     again(0, 150).passes(LockDelay);
 }
 
@@ -357,7 +360,7 @@ fn a_lease_that_was_free_when_its_clock_began_anew_is_its_next_owners() {
         .denies("b", 1, 150)
         .recovers(1, Some("a"), 5)
         .grants("b", 2, 2, 154)
-        .convicts(LockDelay, "expired at 0.105s", &[2, 3]);
+        .convicts(LockDelay, "run out 49ms before", &[2, 3]);
 }
 
 #[test]
@@ -370,11 +373,11 @@ fn a_restart_that_finds_somebody_else_believes_the_higher_token() {
     };
     // One token for two: what is on the disk is whose it is now.
     for (held, token) in [(1, 2), (1, 1)] {
-        found(held, token, 159).convicts(LockDelay, "the lease of b#1", &[1, 2]);
+        found(held, token, 159).convicts(LockDelay, "the lease of b", &[1, 2]);
         found(held, token, 160).passes(LockDelay);
     }
     // What it forgot it had promised.
-    found(2, 1, 149).convicts(LockDelay, "the lease of a#1", &[0, 2]);
+    found(2, 1, 149).convicts(LockDelay, "the lease of a", &[0, 1, 2]);
     found(2, 1, 150).passes(LockDelay);
 }
 
@@ -389,5 +392,44 @@ fn a_copy_that_was_put_back_keeps_nobody_out() {
             .grants("b", 1, 7, 120)
     };
     struck_by("restore").passes(LockDelay);
-    struck_by("crash").convicts(LockDelay, "inside the lock-delay", &[0, 3]);
+    struck_by("crash").convicts(LockDelay, "inside the lock-delay", &[0, 2, 3]);
+}
+
+#[test]
+fn a_restart_that_armed_the_delay_anew_or_forgot_it_is_told() {
+    let told = |owner: Option<&str>| {
+        let back = closed()
+            .grants("a", 1, 1, 0)
+            .at(120)
+            .recovers(1, owner, 120);
+        let granted = back.at(149).grants("b", 1, 2, 149);
+        match granted.verdict(LockDelay) {
+            Verdict::Violated(evidence) => evidence.reckoning,
+            verdict => panic!("{verdict:?}"),
+        }
+    };
+    let forgotten = "store came back at 0.120s and had forgotten a: what it had promised binds all \
+                     the same, the lock-delay too";
+    assert_eq!(told(None)[1..], [forgotten]);
+    // Found, it has its whole ttl again: then the grant is too early for this check.
+    let back = closed()
+        .grants("a", 1, 1, 0)
+        .at(20)
+        .recovers(1, Some("a"), 20);
+    let evidence = back.clone().at(130).grants("b", 1, 2, 130).convicts(
+        LockDelay,
+        "run out 10ms before",
+        &[0, 1, 2],
+    );
+    let armed = "store came back at 0.020s and found a as the owner: from then on it owed a whole \
+                 ttl of 100ms, and the whole lock-delay after it";
+    assert_eq!(evidence.reckoning[1..], [armed]);
+    // A renewal since makes the restart beside the point.
+    let renewed = back
+        .at(30)
+        .renews("a", 1, 30)
+        .at(140)
+        .grants("b", 1, 2, 140);
+    let evidence = renewed.convicts(LockDelay, "run out 10ms before", &[0, 2, 3]);
+    assert_eq!(evidence.reckoning.len(), 1);
 }

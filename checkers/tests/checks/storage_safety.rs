@@ -1,5 +1,5 @@
 use deposed_checkers::history::{Observation, StorageRecovered};
-use deposed_checkers::verdict::Check::StorageSafety;
+use deposed_checkers::verdict::{Check::StorageSafety, Verdict};
 
 use crate::tale::*;
 
@@ -189,4 +189,25 @@ impl Tale {
             .stale("a", write(7, 2), 8)
             .passes(StorageSafety);
     }
+}
+
+#[test]
+fn whose_the_tokens_are_is_told_as_far_as_it_is_known() {
+    let called = |tale: Tale| tale.invoke("a", write(7, 1));
+    let below = |tale: Tale| match tale.applies("s", 7, 1).verdict(StorageSafety) {
+        Verdict::Violated(evidence) => evidence.sentence,
+        verdict => panic!("{verdict:?}"),
+    };
+    let sentence = "a write with token 7 landed after storage had seen token 8";
+    let both = called(tale()).invoke("b", fence(8)).takes_fence("s", 8);
+    assert_eq!(
+        below(both),
+        format!("{sentence}: it was a's, and token 8 was b's")
+    );
+    let one = called(tale()).takes_fence("s", 8);
+    assert_eq!(below(one), format!("{sentence}: it was a's"));
+    let same = called(tale()).invoke("a", fence(8)).takes_fence("s", 8);
+    assert_eq!(below(same), format!("{sentence}: both were a's"));
+    // Nobody was seen to send it.
+    assert_eq!(below(tale().takes_fence("s", 8)), sentence);
 }
