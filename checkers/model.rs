@@ -16,7 +16,6 @@
 //!     kind,
 //!     f: f.into(),
 //!     key: None,
-//!     token: None,
 //!     value,
 //!     error: None,
 //!     token: None,

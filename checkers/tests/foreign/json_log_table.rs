@@ -155,6 +155,8 @@ fn a_cell_is_a_form_of_edn_or_else_text() {
         ("word", text("word")),
         ("n1:8080", text("n1:8080")),
         ("007", text("007")),
+        ("+7", text("+7")),
+        ("7 ; seven", text("7 ; seven")),
         ("\"\"\"7\"\"\"", text("7")),
         ("é é", text("é é")),
         ("[", text("[")),
