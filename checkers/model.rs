@@ -19,7 +19,6 @@
 //!     token: None,
 //!     value,
 //!     error: None,
-//!     token: None,
 //!     place: Place { line: index + 1, column: 1 },
 //! };
 //! let entries = [
