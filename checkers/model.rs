@@ -18,7 +18,6 @@
 //!     key: None,
 //!     value,
 //!     error: None,
-//!     token: None,
 //!     place: Place { line: index + 1, column: 1 },
 //! };
 //! let entries = [
