@@ -16,6 +16,7 @@
 //!     kind,
 //!     f: f.into(),
 //!     key: None,
+//!     token: None,
 //!     value,
 //!     error: None,
 //!     place: Place { line: index + 1, column: 1 },

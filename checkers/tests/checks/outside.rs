@@ -14,14 +14,14 @@ fn granted_to_b_at(ms: u64) -> Tale {
 /// Of a ttl of 100 are 98 safe, which a clock that runs 1 % fast counts in 97.03.
 #[test]
 fn two_may_not_be_promised_a_lease_at_once() {
-    let evidence = granted_to_b_at(97).convicts(BeliefSafety, "b#1 (token 2) could", &[0, 1, 2, 3]);
-    assert_eq!(evidence.expected, "refused while a#1 (token 1) may believe");
+    let evidence = granted_to_b_at(97).convicts(BeliefSafety, "b (token 2) could", &[0, 1, 2, 3]);
+    assert_eq!(evidence.expected, "refused while a (token 1) may believe");
     assert_eq!(
         evidence.reckoning,
         [
             "inferred from calls: no lead or follow was recorded",
             "from the send at 0.000s to 0.097s no clock within the drift bound counts more than \
-             97.97ms, and a#1 holds for 98ms that are safe to believe in"
+             97.97ms, and a holds for 98ms that are safe to believe in"
         ]
     );
     granted_to_b_at(98).passes(BeliefSafety);
@@ -40,7 +40,7 @@ fn a_renewal_promises_from_its_own_send() {
         let renewed = tale().acquires("a", 1).at(50).ok("a", renew("a", 1));
         renewed.at(granted - 1).acquires("b", 2)
     };
-    renewed(147).convicts(BeliefSafety, "a#1 (token 1)", &[1 + 1, 3, 4, 5]);
+    renewed(147).convicts(BeliefSafety, "a (token 1)", &[1 + 1, 3, 4, 5]);
     renewed(148).passes(BeliefSafety);
     // It is over when the answer comes, and does not come back.
     let late = |sent: u64| {
@@ -57,7 +57,7 @@ fn a_renewal_promises_from_its_own_send() {
     renewed
         .at(200)
         .acquires("b", 2)
-        .convicts(BeliefSafety, "a#1 (token 1)", &[2, 3, 4, 5]);
+        .convicts(BeliefSafety, "a (token 1)", &[2, 3, 4, 5]);
     unproven().acquires("b", 2).passes(BeliefSafety);
 }
 
