@@ -198,6 +198,7 @@ fn asks_for_links(check: Check) -> bool {
         | Check::TokenMonotonicity
         | Check::BeliefSafety
         | Check::LeaseLinearizable
+        | Check::MutexLinearizable
         | Check::LockDelay
         | Check::Conduct => false,
     }
