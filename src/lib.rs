@@ -69,6 +69,7 @@ pub mod net;
 pub mod node;
 pub mod parallel;
 pub mod prelude;
+pub mod prove;
 pub mod recorder;
 pub mod report;
 pub mod rng;
