@@ -60,7 +60,7 @@ mod story;
 pub use action::Action;
 pub use candidate::{Candidate, CandidateSays, CandidateStep, Work};
 pub use counterexample::{History, TICK, history};
-pub use flaws::{Expected, expected, scope as scope_of};
+pub use flaws::{Expected, expected, rules_for, scope as scope_of};
 pub use message::{Message, Process, Reader, Says};
 pub use property::{Broken, Inductive, JUDGED};
 pub use reduce::Rules;
@@ -69,3 +69,6 @@ pub use search::{End, Found, Search};
 pub use storage_node::{StorageAccount, StorageNode, StorageSays, StorageStep};
 pub use store_node::{Promise, StoreAccount, StoreNode, StoreSays, StoreStep};
 pub use story::Story;
+
+#[cfg(test)]
+mod tests;

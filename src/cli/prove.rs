@@ -9,8 +9,8 @@ use crate::{
     flaw::Flaw,
     parallel::all_cores,
     prove::{
-        Broken, End, Expected, Found, History, Inductive, JUDGED, Rules, Scope, Search, expected,
-        history, scope_of,
+        Broken, End, Expected, Found, History, Inductive, JUDGED, Scope, Search, expected, history,
+        rules_for, scope_of,
     },
     report::{
         Halt,
@@ -64,11 +64,7 @@ fn search(scope: &Scope, flaw: Option<Flaw>, args: &ProveArgs, console: &Console
         .and_then(|jobs| NonZero::<usize>::try_from(jobs).ok());
     let search = Search {
         scope: scope.clone(),
-        rules: if flaw.is_some() {
-            Rules::FLAWED
-        } else {
-            Rules::ALL
-        },
+        rules: rules_for(flaw),
         jobs: jobs.unwrap_or_else(all_cores),
         max_memory: args.max_memory,
         within: args.within,
@@ -200,7 +196,10 @@ fn write(out: &Path, history: &History) -> Result<(), Halt> {
 
 /// What a search of these bounds is worth, in words.
 fn coverage(scope: &Scope, all: bool, console: &mut Console<'_>) -> Result<(), Halt> {
-    let checks: Vec<&str> = JUDGED.iter().map(|check: &Check| check.name()).collect();
+    // Without a lock-delay there is nothing that could break it.
+    let owed = |check: &&Check| **check != Check::LockDelay || scope.lock_delay > 0;
+    let checks = JUDGED.iter().filter(owed).map(|check| check.name());
+    let checks: Vec<&str> = checks.collect();
     let inductive = Inductive::ALL.map(|inductive| format!("             {inductive}\n"));
     let clocks = match scope.drift.every() {
         None => "clocks that run alike".to_owned(),
@@ -266,4 +265,122 @@ fn unwritable(out: &Path, error: &std::io::Error) -> Halt {
     Halt::BadInput(format!(
         "the history '{out}' cannot be written: {error}; name another new file with --out"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::cli::{Suite, run};
+    use crate::system::Deposed;
+
+    fn deposed(args: &str) -> (u8, String, String) {
+        let suite = Suite {
+            workloads: Vec::new(),
+            systems: vec![Arc::new(Deposed)],
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let args = std::iter::once("deposed").chain(args.split(' '));
+        let code = run(&suite, args, &mut out, &mut err);
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (code, text(out), text(err))
+    }
+
+    #[test]
+    fn bad_bounds_are_told_in_one_sentence() {
+        for (args, sentence) in [
+            ("--clients 0", "0 clients cannot be searched: give 1 to 4"),
+            (
+                "--in-flight 7",
+                "7 messages in flight cannot be searched: give 1 to 6",
+            ),
+            (
+                "--ttl 0",
+                "a ttl of 0 ticks cannot be searched: give 1 to 30",
+            ),
+            ("--drift 1/1", "stands still; give a drift below 1"),
+            ("--drift 3/4", "one tick in so many that a clock may skip"),
+            (
+                "--ttl 1 --drift 1/2",
+                "leaves nothing of a ttl of 1 to lead in",
+            ),
+            ("--max-memory 12", "no search fits into so little memory"),
+            ("--max-memory much", "give a number and a unit: 512MB, 2GB"),
+            ("--flaw no-barier", "did you mean 'no-barrier'?"),
+        ] {
+            let (code, out, err) = deposed(&format!("prove {args}"));
+            assert_eq!((code, out.as_str()), (2, ""), "{args}");
+            assert!(err.contains(sentence), "{args}: {err}");
+            assert_eq!(err.lines().count(), 1, "{args}: {err}");
+        }
+    }
+
+    #[test]
+    fn what_holds_says_what_was_covered_and_what_was_not() {
+        let (code, out, _) = deposed("prove --ttl 1 --in-flight 1");
+        assert_eq!(code, 0, "{out}");
+        assert!(
+            out.starts_with("holds  2 clients, ttl 1, 1 in flight, drift 0\n"),
+            "{out}"
+        );
+        for words in [
+            "all that there are",
+            "belief-safety",
+            "not covered  liveness",
+        ] {
+            assert!(out.contains(words), "{words}: {out}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_is_not_over_is_unknown() {
+        let (code, out, _) = deposed("prove --for 0s");
+        assert_eq!(code, 3, "{out}");
+        assert!(
+            out.starts_with("UNKNOWN  ") && !out.contains("holds"),
+            "{out}"
+        );
+        assert!(
+            out.contains("held         ") && out.contains("so far"),
+            "{out}"
+        );
+        let (code, out, _) = deposed("prove --max-memory 1MB");
+        assert_eq!(code, 3, "{out}");
+        assert!(out.contains("then the memory was full"), "{out}");
+    }
+
+    #[cfg(feature = "flaws")]
+    #[test]
+    fn a_counterexample_is_shown_judged_and_kept() {
+        let dir = std::env::temp_dir().join(format!("deposed-prove-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        let file = dir.join("found.jsonl");
+        let file = file.to_str().expect("a path in UTF-8");
+        let prove = format!("prove --flaw count-from-reply --out {file}");
+        let (code, out, _) = deposed(&prove);
+        assert_eq!(code, 1, "{out}");
+        let (history, failure) = out
+            .split_once("\n\n")
+            .expect("the history, then what is wrong");
+        assert!(failure.starts_with("FAILED  belief-safety  "), "{failure}");
+        assert!(
+            failure.contains("9 actions, and no fewer lead there"),
+            "{failure}"
+        );
+        let (code, shown, _) = deposed(&format!("show {file}"));
+        assert_eq!((code, shown.trim_end()), (0, history));
+        assert_eq!(deposed(&format!("check {file}")).0, 1);
+        let (code, _, err) = deposed(&prove);
+        assert_eq!(code, 2);
+        assert!(err.contains("cannot be written"), "{err}");
+        std::fs::remove_dir_all(&dir).expect("its end");
+    }
+
+    #[cfg(feature = "flaws")]
+    #[test]
+    fn a_flaw_outside_the_model_is_told_with_the_reason() {
+        let (code, _, err) = deposed("prove --flaw token-per-key");
+        assert_eq!(code, 2);
+        assert!(err.contains("it needs two keys"), "{err}");
+    }
 }

@@ -2,13 +2,13 @@
 
 use deposed_checkers::verdict::Check;
 
-use super::scope::Scope;
+use super::{reduce::Rules, scope::Scope};
 use crate::flaw::Flaw;
 
 /// What is expected of the search with a flaw planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A counterexample to this check, of this many actions.
+    /// A counterexample to this check, of this many actions with two messages in flight.
     Counterexample(Check, usize),
     /// None, within the bounds of the flaw's search; and why.
     Equivalent(&'static str),
@@ -49,7 +49,57 @@ pub fn expected(flaw: Flaw) -> Expected {
         | Flaw::CountsRefusals
         | Flaw::NoRecovery
         | Flaw::ReadsOneReplica => Outside(OTHER_STORAGE),
-        _ => Counterexample(BeliefSafety, 0),
+        Flaw::CountFromReply => Counterexample(BeliefSafety, 9),
+        Flaw::CountFromLastTry => Counterexample(BeliefSafety, 10),
+        Flaw::NoDriftMargin => Counterexample(BeliefSafety, 9),
+        Flaw::LostAfterTwoTtls => Counterexample(BeliefSafety, 9),
+        Flaw::BeliefIsAFlag => Counterexample(BeliefSafety, 9),
+        Flaw::LateRenewExtends => Counterexample(BeliefSafety, 14),
+        Flaw::RenewCallOutlivesLease => Counterexample(BeliefSafety, 10),
+        Flaw::ReleaseBeforeStepDown => Counterexample(Conduct, 5),
+        Flaw::WaiterTrustsDeadLease => Counterexample(BeliefSafety, 9),
+        Flaw::NoBarrier => Counterexample(ElectionBarrier, 4),
+        Flaw::BarrierAfterWrite => Counterexample(ElectionBarrier, 4),
+        Flaw::ReadsBeforeBarrier => Counterexample(ElectionBarrier, 4),
+        Flaw::SelfMadeToken => Counterexample(TokenMonotonicity, 4),
+        Flaw::WorksUnfenced => Counterexample(ElectionBarrier, 5),
+        Flaw::AnswersBeforeDurable => Counterexample(LeaseLinearizable, 3),
+        Flaw::CounterNotSynced => Counterexample(LeaseLinearizable, 3),
+        Flaw::ForgetsCounter => Counterexample(TokenMonotonicity, 3),
+        Flaw::SameHolderSameToken => Counterexample(TokenMonotonicity, 8),
+        Flaw::SameTokenAgain => Counterexample(LeaseLinearizable, 7),
+        Flaw::ReleaseResetsCounter => Counterexample(TokenMonotonicity, 7),
+        Flaw::RandomTokens => Counterexample(TokenMonotonicity, 7),
+        Flaw::ForgetsLease => Counterexample(LeaseLinearizable, 4),
+        Flaw::GrantsEarly => Counterexample(LeaseLinearizable, 13),
+        Flaw::RenewsTheDead => Counterexample(LeaseLinearizable, 8),
+        Flaw::RenewByName => Counterexample(LeaseLinearizable, 10),
+        Flaw::ReleasesAnything => Counterexample(LeaseLinearizable, 9),
+        Flaw::StaleExpiry => Counterexample(LeaseLinearizable, 10),
+        Flaw::AcquireTwice => Counterexample(LeaseLinearizable, 3),
+        Flaw::LockDelayForgotten => Counterexample(LockDelay, 8),
+        Flaw::AcceptsAnything => Counterexample(StorageSafety, 13),
+        Flaw::FenceIsANoOp => Counterexample(StorageSafety, 6),
+        Flaw::OffByOne => Counterexample(StorageSafety, 13),
+        Flaw::FenceNotDurable => Counterexample(StorageSafety, 6),
+        Flaw::ValueBeforeToken => Counterexample(StorageSafety, 6),
+        Flaw::ForgetsHighest => Counterexample(StorageSafety, 6),
+        Flaw::CleanupDropsFence => Counterexample(StorageSafety, 9),
+        Flaw::CheckThenAct => Counterexample(StorageSafety, 17),
+        Flaw::StaleRetry => Equivalent(
+            "while clocks keep to their bound nobody believes any more who is told that its token \
+             is stale",
+        ),
+    }
+}
+
+/// The rules that hold with a flaw planted: all, where nothing is, or nothing that they
+/// rest on.
+pub fn rules_for(flaw: Option<Flaw>) -> Rules {
+    match flaw {
+        // It changes what a client does, not what it may forget.
+        None | Some(Flaw::StaleRetry) => Rules::ALL,
+        Some(_) => Rules::FLAWED,
     }
 }
 

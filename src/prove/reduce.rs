@@ -2,9 +2,9 @@
 //!
 //! A search visits one state of each class. Each rule maps a state to another that can do
 //! the same steps, to states that are mapped alike, and breaks the same rules (a
-//! bisimulation), but for `late_loss`, where the other can do all that the first can. So
-//! what is reachable without the rules is broken exactly if it is with them, and the
-//! shortest story is no longer. Each has a test that compares both searches.
+//! bisimulation), but for `late_loss`, `waits` and `acts`: there the other can do all that the
+//! first can. So what is reachable without the rules is broken exactly if it is with them,
+//! and the shortest story is no longer. Each has a test that compares both searches.
 //!
 //! - **Time** is told from now on (`rebased` of the cores): only what is left of a ttl, a
 //!   window or a wait matters, and it is never more than its longest. Ages so saturate by
@@ -27,8 +27,9 @@
 //!   low is granted any more (`LeaseClient::forgetting`).
 //! - **Waits** (`waits`). A tick is long: within it any number of moments pass, and a client
 //!   that may send again a moment later may send again. So a wait before an acquire or a
-//!   release is over at once (`LeaseClient::waited`). This does not lose states but adds
-//!   those of clients that wait for less.
+//!   release is over at once. And of a release's three tries one does, since it may arrive
+//!   at any time and again and again (`LeaseClient::waited`). This adds the states of clients
+//!   that wait for less.
 //! - **Overtaken terms** (`overtaken_terms`). What storage remembers of terms below its
 //!   highest token words its refusals, and the model's leader does not read the wording
 //!   (`FencedStorage::forgetting_overtaken_terms`).
@@ -36,7 +37,9 @@
 //!   be presented to it (in flight, in a client, or granted from now on) takes and refuses
 //!   the same as storage that has seen nothing.
 //! - **Acts** (`acts`). A leader that has looked acts at once. What it sends may be under way
-//!   for as long as it likes, so whatever a late act brings about a late message does.
+//!   for as long as it likes, so whatever a late act brings about a late message does. It
+//!   takes a place in flight meanwhile, which one that has only looked does not: what needs
+//!   that place is found with one message more.
 //! - **Graves** (`graves`). Of processes that are gone it does not matter whose they were:
 //!   only which of their messages is the recorded owner's. Not with a planted flaw: one
 //!   compares the name alone.
@@ -113,16 +116,6 @@ impl Rules {
         graves: false,
         names: false,
         symmetry: false,
-    };
-
-    /// For telling a story: every number is what the cores say, every client keeps its
-    /// name, and a place that a search had free is free.
-    pub const STORY: Rules = Rules {
-        late_loss: true,
-        dead_answers: true,
-        waits: true,
-        acts: true,
-        ..Rules::NONE
     };
 
     /// Those that hold whatever flaw is planted.

@@ -25,7 +25,16 @@ pub struct Story {
 /// If no world does the like: then a rule that reduces the search is wrong.
 pub(super) fn story(scope: &Scope, rules: Rules, steps: &[u16], broken: Broken) -> Story {
     let reduced = Catalogue::new(scope.clone(), rules);
-    let told = Catalogue::new(scope.clone(), Rules::STORY);
+    // Every number is what the cores say, and every client keeps its name. What a search
+    // covers by another step or state is told as that.
+    let told = Rules {
+        late_loss: rules.late_loss,
+        dead_answers: rules.dead_answers,
+        waits: rules.waits,
+        acts: rules.acts,
+        ..Rules::NONE
+    };
+    let told = Catalogue::new(scope.clone(), told);
     let (mut reducing, mut telling) = (View::new(&reduced), View::new(&told));
     let (mut class, mut state) = (reduced.start(), told.start());
     let mut actions = Vec::with_capacity(steps.len());
