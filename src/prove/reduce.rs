@@ -136,11 +136,6 @@ fn rank(among: u64, number: u64) -> u64 {
     }
 }
 
-/// What a client's own id is told by.
-fn compared_top(among: u64, own: u64) -> u64 {
-    compared(among, u64::from(own.trailing_zeros()))
-}
-
 /// The bits of the ranks alone.
 fn is_compact(among: u64) -> bool {
     among & among.wrapping_add(1) == 0
@@ -160,6 +155,8 @@ struct Somewhere {
     tokens: u64,
     /// By client. Of one with a grave the life that lives.
     lives: [u64; MOST_CLIENTS],
+    /// By client: the id of its last acquire.
+    last_request: [u64; MOST_CLIENTS],
     /// By client: the ids of acquires that may be compared.
     requests: [u64; MOST_CLIENTS],
     attempts: [u64; MOST_CLIENTS],
@@ -170,6 +167,11 @@ struct Somewhere {
 }
 
 impl Somewhere {
+    fn is_last_request_compact(&self, client: usize) -> bool {
+        let last = u64::from(self.last_request[client].trailing_zeros());
+        last == compared(self.requests[client], last)
+    }
+
     fn lives(&self, process: Process) -> bool {
         self.alive.get(process.client) == Some(&process.life)
     }
@@ -362,14 +364,13 @@ impl View<'_> {
             alive: [u64::MAX; MOST_CLIENTS],
             ..Somewhere::default()
         };
-        let mut requests = [0; MOST_CLIENTS];
         for client in 0..clients {
             let about = &self.candidate(state.clients[client]).1;
             there.tokens |= about.tokens;
             there.lives[client] = 1 << about.life;
             there.attempts[client] = about.attempts;
             there.alive[client] = about.life;
-            requests[client] = about.requests;
+            there.last_request[client] = about.requests;
             if about.asks {
                 there.requests[client] = about.requests;
             }
@@ -437,7 +438,7 @@ impl View<'_> {
         for client in 0..clients {
             compact &= there.alive[client] == rank(there.lives[client], there.alive[client])
                 && is_compact(there.attempts[client])
-                && requests[client] == 1 << compared_top(there.requests[client], requests[client]);
+                && there.is_last_request_compact(client);
         }
         if compact {
             return;

@@ -13,6 +13,7 @@ use std::{
 };
 
 use hashbrown::HashTable;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     catalogue::{Catalogue, View},
@@ -85,6 +86,8 @@ pub struct Found {
     pub took: Duration,
     /// The most memory that it took for states, in bytes.
     pub memory: u64,
+    /// A digest of the ways by which each state was first reached.
+    pub ways: u64,
 }
 
 /// How a state was first reached: from which state of the level before, by which of its
@@ -171,7 +174,9 @@ impl Search<'_> {
             nodes: [0; 3],
             took: Duration::ZERO,
             memory: 0,
+            ways: 0,
         };
+        let mut digest = Xxh3::new();
         let mut frontier = vec![start];
         let mut levels: Vec<Vec<Way>> = Vec::new();
         found.end = 'search: loop {
@@ -191,6 +196,8 @@ impl Search<'_> {
                 for fresh in take_in(harvests, &mut visited, self.jobs) {
                     next.push(fresh.state);
                     ways.push(fresh.way);
+                    digest.update(&fresh.way.from.to_le_bytes());
+                    digest.update(&fresh.way.step.to_le_bytes());
                 }
                 let bytes = visited.bytes()
                     + size::<State>(frontier.capacity() + next.capacity())
@@ -221,6 +228,7 @@ impl Search<'_> {
             levels.push(ways);
             frontier = next;
         };
+        found.ways = digest.digest();
         found.nodes = catalogue.sizes();
         found.took = monotonic().saturating_sub(began);
         found
