@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The least that a search can begin with.
-const LEAST_MEMORY: u64 = 1 << 20;
+const LEAST_MEMORY: u64 = 1_000_000;
 
 pub(super) fn prove(args: &ProveArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
     let bounds = Scope {

@@ -99,6 +99,11 @@ pub fn rules_for(flaw: Option<Flaw>) -> Rules {
     match flaw {
         // It changes what a client does, not what it may forget.
         None | Some(Flaw::StaleRetry) => Rules::ALL,
+        // They are too large to be told by their rank.
+        Some(Flaw::RandomTokens) => Rules {
+            names: false,
+            ..Rules::FLAWED
+        },
         Some(_) => Rules::FLAWED,
     }
 }
