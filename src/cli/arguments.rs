@@ -315,9 +315,9 @@ pub(super) struct ProveArgs {
     /// How many ticks a lease lasts
     #[arg(long, value_name = "TICKS", default_value = "3")]
     pub(super) ttl: u64,
-    /// How many different messages may be in flight at a time
-    #[arg(long, value_name = "N", default_value = "2")]
-    pub(super) in_flight: usize,
+    /// How many different messages may be in flight at a time [default: 3; 2 with a flaw]
+    #[arg(long, value_name = "N")]
+    pub(super) in_flight: Option<usize>,
     /// How many ticks a client's clock may skip: 0, or one in so many, as 1/4
     #[arg(long, value_name = "PART", default_value = "0")]
     pub(super) drift: prove::Drift,

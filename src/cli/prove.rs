@@ -25,10 +25,12 @@ use crate::{
 const LEAST_MEMORY: u64 = 1_000_000;
 
 pub(super) fn prove(args: &ProveArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
+    // What is wrong with a flaw shows with two, and far sooner.
+    let flawed = args.flaw.is_some() || args.flaws;
     let bounds = Scope {
         clients: args.clients,
         ttl: args.ttl,
-        in_flight: args.in_flight,
+        in_flight: args.in_flight.unwrap_or(if flawed { 2 } else { 3 }),
         drift: args.drift,
         ..Scope::default()
     };
