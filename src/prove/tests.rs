@@ -8,6 +8,9 @@ use super::{
     *,
 };
 
+/// A rule, and how to switch it off.
+type Without = (&'static str, fn(&mut Rules));
+
 fn small() -> Scope {
     Scope {
         ttl: 2,
@@ -98,7 +101,7 @@ fn the_smallest_worlds_hold_whichever_rule_is_off() {
     };
     let all = found(&scope, Rules::ALL, 1, usize::MAX);
     assert_eq!(all.end, End::Holds);
-    let without: [(&str, fn(&mut Rules)); 9] = [
+    let without: [Without; 9] = [
         ("waits", |rules| rules.waits = false),
         ("late_loss", |rules| rules.late_loss = false),
         ("dead_answers", |rules| rules.dead_answers = false),
@@ -261,7 +264,7 @@ mod flawed {
 
     #[test]
     fn a_rule_that_maps_states_leaves_counterexamples_as_long_as_they_are() {
-        let without: [(&str, fn(&mut Rules)); 3] = [
+        let without: [Without; 3] = [
             ("overtaken_terms", |rules| rules.overtaken_terms = false),
             ("names", |rules| rules.names = false),
             ("symmetry", |rules| rules.symmetry = false),
@@ -279,7 +282,7 @@ mod flawed {
     /// Shorter they may be: nothing need be lost to make room for what goes on.
     #[test]
     fn a_rule_that_covers_states_makes_no_counterexample_longer() {
-        let without: [(&str, fn(&mut Rules)); 4] = [
+        let without: [Without; 4] = [
             ("late_loss", |rules| rules.late_loss = false),
             ("dead_answers", |rules| rules.dead_answers = false),
             ("waits", |rules| rules.waits = false),
