@@ -39,6 +39,7 @@
 //!   convicted), [`shrink`] (the least that still fails), [`kept`] (histories as tests),
 //!   [`compare`] (the same seeds on several configurations), [`sweep`] (which ttl to choose),
 //!   [`timeline`] (a history as lanes over time), [`report`], [`cli`].
+//! - [`prove`]: every state that a small world of the pure cores can reach.
 //!
 //! # Where to add
 //!
@@ -69,6 +70,7 @@ pub mod net;
 pub mod node;
 pub mod parallel;
 pub mod prelude;
+pub mod prove;
 pub mod recorder;
 pub mod report;
 pub mod rng;

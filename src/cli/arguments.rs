@@ -13,6 +13,7 @@ use deposed_checkers::{
 };
 
 use crate::{
+    prove,
     sweep::{
         setting::{self, Drift, Pauses},
         unit::{self, Fraction},
@@ -124,6 +125,13 @@ used twice, nobody who leads) or latent (a rule broken that keeps harm away). \
 Exit code 0: all convicted; 1: one escaped; 2: bad usage; 3: nobody read to the end; \
 130: interrupted.")]
     Flaws(FlawsArgs),
+    /// Search every state that a small world can reach, and prove the rules in each
+    #[command(after_help = "\
+The real cores of the store, the clients and storage are searched, breadth first; the worlds \
+between them are small: see what is covered in the output. A counterexample is the shortest \
+there is, and is told as a history. Exit code 0: every state was visited and nothing is \
+wrong; 1: something is; 2: bad usage; 3: memory or time was not enough; 130: interrupted.")]
+    Prove(ProveArgs),
     /// Show a recorded history: one event a line, as lanes over time, or in a browser
     #[command(after_help = "\
 Exit code 0: shown, whatever it shows; 2: bad usage or bad input. A file that exists is \
@@ -354,6 +362,40 @@ pub(super) struct SweepArgs {
 }
 
 #[derive(Args)]
+pub(super) struct ProveArgs {
+    /// How many clients contend
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(super) clients: usize,
+    /// How many ticks a lease lasts
+    #[arg(long, value_name = "TICKS", default_value = "3")]
+    pub(super) ttl: u64,
+    /// How many different messages may be in flight at a time [default: 3; 2 with a flaw]
+    #[arg(long, value_name = "N")]
+    pub(super) in_flight: Option<usize>,
+    /// How many ticks a client's clock may skip: 0, or one in so many, as 1/4
+    #[arg(long, value_name = "PART", default_value = "0")]
+    pub(super) drift: prove::Drift,
+    /// Plant this flaw, and find the shortest way to what is wrong
+    #[arg(long, value_name = "FLAW")]
+    pub(super) flaw: Option<String>,
+    /// Plant every flaw in turn
+    #[arg(long, conflicts_with_all = ["flaw", "out"])]
+    pub(super) flaws: bool,
+    /// How many threads search [default: one a core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZero<u64>>,
+    /// Give up when the states take more memory: 512MB, 2GB
+    #[arg(long, value_name = "SIZE", value_parser = a_size, default_value = "1GB")]
+    pub(super) max_memory: u64,
+    /// Give up after this time: 30s, 2m
+    #[arg(long = "for", value_name = "TIME", value_parser = a_time)]
+    pub(super) within: Option<Duration>,
+    /// Write the history of a counterexample to this new file
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args)]
 pub(super) struct CheckArgs {
     /// Histories, plain or gzipped; - is standard input, a folder an etcd report
     #[arg(value_name = "HISTORY", required = true)]
@@ -456,6 +498,11 @@ fn a_seed(text: &str) -> Result<u64, String> {
 fn a_time(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|_| "give a number and a unit: 30s, 2m, 500ms".to_owned())
+}
+
+fn a_size(text: &str) -> Result<u64, String> {
+    let size = text.parse().map(|size: bytesize::ByteSize| size.as_u64());
+    size.map_err(|_| "give a number and a unit: 512MB, 2GB".to_owned())
 }
 
 fn not_a_number(text: &str) -> String {

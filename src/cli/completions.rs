@@ -120,6 +120,9 @@ fn command(suite: &Suite) -> Command {
             hunt.mut_arg("flaws", |arg| one_of(arg, flaws()))
                 .mut_arg("system", |arg| one_of(arg, systems()))
         })
+        .mut_subcommand("prove", |prove| {
+            prove.mut_arg("flaw", |arg| one_of(arg, flaws()))
+        })
         .mut_subcommand("compare", |compare| {
             compare.mut_arg("workloads", |arg| one_of(arg, compared))
         })

@@ -12,6 +12,7 @@ mod keep;
 mod list;
 mod names;
 mod progress;
+mod prove;
 mod recorded;
 mod replay;
 mod run;
@@ -126,6 +127,7 @@ pub fn main(suite: Suite) -> ExitCode {
                 Command::Run(_)
                 | Command::Compare(_)
                 | Command::Flaws(_)
+                | Command::Prove(_)
                 | Command::Shrink(_)
                 | Command::Sweep(_) => {
                     stop_at_ctrl_c("stopping after the runs in hand", &mut console);
@@ -253,6 +255,7 @@ fn execute(suite: &Suite, program: &OsStr, command: Command, console: &mut Conso
         Command::Keep(args) => (Exit::Valid, keep::keep(suite, &args, console)),
         Command::Compare(args) => (Exit::Unknown, compare::compare(suite, &args, console)),
         Command::Sweep(args) => (Exit::Unknown, sweep::sweep(suite, &args, console)),
+        Command::Prove(args) => (Exit::Unknown, prove::prove(&args, console)),
         Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
         Command::Show(args) => (Exit::Valid, show::show(&args, console)),
         Command::List => (Exit::Valid, list::list(suite, console)),

@@ -336,6 +336,36 @@ impl LeaseStore {
         store
     }
 
+    /// Whether a renewal or a release by this holder under this token can change anything,
+    /// now or after a restart. If it cannot now it never will: a token is granted once.
+    pub fn heeds(&self, lease: &Name, holder: &Name, token: Token) -> bool {
+        let owner = self
+            .leases
+            .get(lease)
+            .and_then(|lease| lease.owner.as_ref());
+        owner.is_some_and(|owner| owner.is(holder, token) && !owner.released)
+    }
+
+    /// The same store with its tokens, and who asked for them in which request, told by
+    /// other names. Where the new ones stand in the order of the old (and 0 stays 0), it
+    /// behaves alike, but for a planted flaw that reckons with a token's digits.
+    pub fn renamed(
+        &self,
+        mut token: impl FnMut(Token) -> Token,
+        mut asked: impl FnMut(&Name, u64) -> (Name, u64),
+    ) -> Self {
+        let mut store = self.clone();
+        store.floor = token(store.floor);
+        for lease in store.leases.values_mut() {
+            lease.counter = token(lease.counter);
+            if let Some(Owner { record, .. }) = &mut lease.owner {
+                record.token = token(record.token);
+                (record.holder, record.request) = asked(&record.holder, record.request);
+            }
+        }
+        store
+    }
+
     fn recorded_owner(&mut self, lease: &Name) -> Option<&mut Owner> {
         self.leases.get_mut(lease)?.owner.as_mut()
     }

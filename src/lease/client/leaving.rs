@@ -22,7 +22,7 @@ pub(super) struct Leaving {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Releasing {
     pub(super) next_at: Nanos,
-    tries_left: u32,
+    pub(super) tries_left: u32,
 }
 
 impl LeaseClient {

@@ -196,9 +196,12 @@ impl World {
             // A process that is gone reads nothing.
             Message::Tell { who, holder, reply } if self.candidates[who].holder == holder => {
                 let now = self.clock(who);
-                self.candidates[who]
-                    .client
-                    .on_reply(now, &reply, self.time % PPB);
+                let client = &mut self.candidates[who].client;
+                let awaited = client.awaits(&reply);
+                let mut untold = client.clone();
+                untold.end_what_is_over(now);
+                client.on_reply(now, &reply, self.time % PPB);
+                assert!(awaited || *client == untold, "{reply:?} was not awaited");
             }
             Message::Tell { .. } => {}
         }
