@@ -10,6 +10,7 @@ use deposed::{
     node::gate::GcPause,
     run::checkers_header,
 };
+use serde_json::json;
 use tokio::task::LocalSet;
 
 use super::{Loopback, header};
@@ -26,6 +27,9 @@ async fn elects_fails_over_and_refuses_a_zombie_write_over_real_tcp() {
             let loopback = Loopback::boot(&header).await.expect("boots");
             let (at, old) = loopback.until("a first write", 0, acknowledged_write).await;
             // The leader is stopped where it hurts: it has checked, it is about to write.
+            // Recorded as what it is: no term that ran out meanwhile did so in quiet.
+            let at_old = json!({"node": old, "before": "write"});
+            loopback.recorder.nemesis("gc-pause", at_old);
             loopback.gate(&old).arm(GcPause {
                 length: 0,
                 before: Some(F::Write),
@@ -34,6 +38,7 @@ async fn elects_fails_over_and_refuses_a_zombie_write_over_real_tcp() {
             let (at, _) = loopback
                 .until("a write by the successor", at, by_another)
                 .await;
+            loopback.recorder.nemesis("resume", json!({"node": old}));
             loopback.gate(&old).open();
             let refused = |event: &Event| {
                 matches!(&event.body, Body::Observed(Observation::Refused(refused))
