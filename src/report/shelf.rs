@@ -1,5 +1,5 @@
 //! Where histories are kept: a directory, one file a run, named after it. A file that
-//! holds another run is never overwritten, and no half a file is ever left behind.
+//! holds anything else is never overwritten, and no half a file is ever left behind.
 
 use std::{
     fs::{self, File},
@@ -8,7 +8,7 @@ use std::{
     process,
 };
 
-use deposed_checkers::{history::Event, reader::LINE_LIMIT, writer::event_line};
+use deposed_checkers::{history::Event, writer::event_line};
 
 use crate::run::Header;
 
@@ -54,9 +54,9 @@ impl Shelf {
         }
     }
 
-    /// Writes a run's history. The same run may be there already and is written anew;
-    /// where another run has its name, it gets a number behind it: the workload or its
-    /// code has changed since, and the old history is not lost.
+    /// Writes a run's history. It may be there already, and stays as it is; where something
+    /// else has its name, it gets a number behind it: the workload or its code has changed
+    /// since, or somebody the file, and what was there is not lost.
     ///
     /// # Errors
     /// It cannot be written. Nothing was changed then.
@@ -74,7 +74,6 @@ impl Shelf {
         header: &Header,
         history: &[Event],
     ) -> Result<PathBuf, String> {
-        let first = serde_json::to_string(header).map_err(|error| error.to_string())?;
         let cannot = |path: &Path, error: &io::Error| {
             format!(
                 "the history '{}' cannot be written: {error}; make room, or name another \
@@ -92,9 +91,11 @@ impl Shelf {
             });
             // A link that leads nowhere takes the name, too.
             let taken = path.symlink_metadata().is_ok();
-            let same = taken && first_line(&path).ok().as_deref() == Some(first.as_bytes());
-            if !taken || same {
-                match write(&path, same, header, history) {
+            if taken && holds(&path, header, history).unwrap_or(false) {
+                return Ok(path);
+            }
+            if !taken {
+                match write(&path, false, header, history) {
                     Ok(()) => return Ok(path),
                     // Somebody else has just taken the name: look again.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -167,12 +168,27 @@ pub fn file_name(header: &Header) -> String {
     name.join("-").replace(|c| !fit(c), "-")
 }
 
-fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+/// Whether a file is this history, to the byte.
+fn holds(path: &Path, header: &Header, history: &[Event]) -> io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
     let mut line = Vec::new();
-    let mut file = BufReader::new(File::open(path)?).take(LINE_LIMIT as u64);
-    file.read_until(b'\n', &mut line)?;
-    line.pop_if(|last| *last == b'\n');
-    Ok(line)
+    let mut is_next = |ours: &str| -> io::Result<bool> {
+        line.clear();
+        let read = file
+            .by_ref()
+            .take(ours.len() as u64 + 1)
+            .read_until(b'\n', &mut line)?;
+        Ok(read == ours.len() + 1 && line.ends_with(b"\n") && line.starts_with(ours.as_bytes()))
+    };
+    if !is_next(&serde_json::to_string(header)?)? {
+        return Ok(false);
+    }
+    for event in history {
+        if !is_next(&event_line(event))? {
+            return Ok(false);
+        }
+    }
+    Ok(file.fill_buf()?.is_empty())
 }
 
 /// Beside a history, its page: made anew with it. `None` where something that is no page
@@ -256,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_run_is_written_anew_and_another_never_overwritten() {
+    fn the_same_run_stays_and_another_is_never_overwritten() {
         let dir = scratch("shelf");
         let shelf = Shelf::open(&dir).expect("a temporary directory");
         let kept = shelf.keep(&header("deposed", None), &[]).expect("room");
@@ -268,9 +284,15 @@ mod tests {
         let beside = shelf.keep(&other, &[]).expect("another run");
         assert_eq!(beside, dir.join("gc-pause-4.2.jsonl"));
         assert_eq!(shelf.keep(&other, &[]), Ok(beside), "the same run again");
-        let first = first_line(&kept).expect("it is there");
-        let ours = serde_json::to_vec(&header("deposed", None)).expect("a header");
-        assert_eq!(first, ours, "untouched");
+        let ours = serde_json::to_string(&header("deposed", None)).expect("a header") + "\n";
+        assert_eq!(fs::read_to_string(&kept).expect("there"), ours, "untouched");
+        // Nor what somebody has written into it since, or cut off.
+        for edited in [ours.clone() + "{}\n", ours.trim_end().to_owned()] {
+            fs::write(&kept, &edited).expect("room");
+            let again = shelf.keep(&header("deposed", None), &[]).expect("room");
+            assert_eq!(again, dir.join("gc-pause-4.3.jsonl"));
+            assert_eq!(fs::read_to_string(&kept).expect("there"), edited);
+        }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(dir.join("nowhere"), dir.join("gc-pause-a-4.jsonl"))

@@ -129,6 +129,7 @@ function arrange(chart) {
 
 function seconds(chart, time) {
   const total = (chart.start + time) / 1e9;
-  const digits = view.to - view.from < 1e7 ? 6 : 3;
+  const shown = view.to - view.from;
+  const digits = shown < 1e4 ? 9 : shown < 1e7 ? 6 : 3;
   return total.toFixed(digits) + " s";
 }

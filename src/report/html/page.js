@@ -57,15 +57,19 @@ function nextViolation() {
   if (all.length) goTo(all[(violation + 1) % all.length]);
 }
 
-function pretty(at) {
-  try { return JSON.stringify(JSON.parse(chart.json[at]), null, 1); } catch { return chart.json[at]; }
+// Numbers stay as they are written: those past 53 bits are no numbers here. A browser that
+// cannot keep them shows the line as it is.
+function spread(json) {
+  if (!JSON.rawJSON && /\d{16}/.test(json)) return json;
+  const kept = (key, value, context) => typeof value === "number" && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
+  try { return JSON.stringify(JSON.parse(json, kept), null, 1); } catch { return json; }
 }
 
 function choose(at, title) {
   chosen = at;
   by("said").textContent = title || describe(at);
   const mate = chart.mate[at];
-  by("json").textContent = mate < 0 ? pretty(at) : pretty(Math.min(at, mate)) + "\n\n" + pretty(Math.max(at, mate));
+  by("json").textContent = mate < 0 ? spread(chart.json[at]) : spread(chart.json[Math.min(at, mate)]) + "\n\n" + spread(chart.json[Math.max(at, mate)]);
   const lane = chart.lanes[chart.lane[at]];
   if (lane.shown && lane.y !== undefined) {
     const frame = by("frame");
@@ -294,7 +298,7 @@ function furnish() {
   for (const check of chart.checks) {
     add(by("checks"), "li", `${check.check}: ${check.verdict}${check.why ? " (" + check.why + ")" : ""}`);
   }
-  by("header").textContent = JSON.stringify(JSON.parse(chart.header), null, 1);
+  by("header").textContent = spread(chart.header);
   const said = chart.violations.map((check) => `${check.check}: ${check.sentence}`).join("; ") || "nothing violated";
   canvas.setAttribute("aria-label", `${chart.count} events of ${chart.lanes.length} processes; ${said}`);
 }
