@@ -75,6 +75,19 @@ impl Shelf {
         history: &[Event],
     ) -> Result<PathBuf, String> {
         let first = serde_json::to_string(header).map_err(|error| error.to_string())?;
+        self.keep_lines(name, &first, history)
+    }
+
+    /// The same of a history whose first line is no run's.
+    ///
+    /// # Errors
+    /// It cannot be written. Nothing was changed then.
+    pub fn keep_lines(
+        &self,
+        name: &str,
+        first: &str,
+        history: &[Event],
+    ) -> Result<PathBuf, String> {
         let cannot = |path: &Path, error: &io::Error| {
             format!(
                 "the history '{}' cannot be written: {error}; make room, or name another \
@@ -94,7 +107,7 @@ impl Shelf {
             let taken = path.symlink_metadata().is_ok();
             let same = taken && first_line(&path).ok().as_deref() == Some(first.as_bytes());
             if !taken || same {
-                match write(&path, same, header, history) {
+                match write_lines(&path, same, first, history) {
                     Ok(()) => return Ok(path),
                     // Somebody else has just taken the name: look again.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -147,7 +160,10 @@ impl Drop for Shelf {
 /// # Errors
 /// It cannot be written, or the name is taken. Nothing was changed then.
 pub fn write(path: &Path, anew: bool, header: &Header, history: &[Event]) -> io::Result<()> {
-    let first = serde_json::to_string(header)?;
+    write_lines(path, anew, &serde_json::to_string(header)?, history)
+}
+
+fn write_lines(path: &Path, anew: bool, first: &str, history: &[Event]) -> io::Result<()> {
     whole(path, anew, |file| {
         writeln!(file, "{first}")?;
         history

@@ -36,8 +36,10 @@ pub(super) enum Deed {
     Wakes,
     /// Its leader calls storage.
     Acts(F),
-    /// It resigns, or reads an answer.
-    Other,
+    /// It resigns.
+    Resigns,
+    /// It reads an answer.
+    Reads,
 }
 
 /// One thing that a client does.
@@ -70,6 +72,18 @@ pub(super) struct Told {
     pub(super) ends: Nanos,
 }
 
+/// What a process waits for that a story need not, ns.
+#[derive(Clone, Copy)]
+pub(super) struct Waits {
+    /// Until it gives an answer up.
+    pub(super) for_an_answer: Nanos,
+    /// Until it contends again after a release.
+    pub(super) for_others: Nanos,
+}
+
+/// How often a release is sent that nobody answers.
+const RELEASE_TRIES: u64 = 3;
+
 struct Walk<'s> {
     scope: &'s Scope,
     told: Told,
@@ -82,15 +96,18 @@ struct Walk<'s> {
     flight: Vec<usize>,
     /// By client: when its last grant was read.
     granted: Vec<Nanos>,
-    /// By client: the call to storage that is not answered.
-    in_hand: Vec<Option<Message>>,
+    /// By client: when its leader last called storage in this term. What is not in the
+    /// story is lost, and never answered.
+    called: Vec<Option<Nanos>>,
+    /// By client: its last release, a place in `told.frames`, until it contends again.
+    released: Vec<Option<usize>>,
     /// A change that was checked ahead, and when.
     ahead: Option<(Message, Nanos)>,
 }
 
 impl Told {
-    /// `patience`: how long a leader waits for an answer of storage.
-    pub(super) fn of(story: &Story, scope: &Scope, pace: Pace, patience: Nanos) -> Self {
+    /// See the module.
+    pub(super) fn of(story: &Story, scope: &Scope, pace: Pace, waits: Waits) -> Self {
         let told = Told {
             frames: Vec::new(),
             does: vec![Vec::new(); scope.clients],
@@ -115,11 +132,12 @@ impl Told {
                 .collect(),
             flight: Vec::new(),
             granted: vec![0; scope.clients],
-            in_hand: vec![None; scope.clients],
+            called: vec![None; scope.clients],
+            released: vec![None; scope.clients],
             ahead: None,
         };
         for action in &story.actions {
-            walk.act(*action, pace, patience);
+            walk.act(*action, pace, waits);
         }
         walk.told.ends = walk.now;
         walk.told
@@ -127,7 +145,7 @@ impl Told {
 }
 
 impl Walk<'_> {
-    fn act(&mut self, action: Action, pace: Pace, patience: Nanos) {
+    fn act(&mut self, action: Action, pace: Pace, waits: Waits) {
         if let Action::Tick { skips } = action {
             self.tick += 1;
             self.now += pace.tick;
@@ -141,24 +159,22 @@ impl Walk<'_> {
         }
         match action {
             Action::Tick { .. } | Action::Look(_) => {}
-            Action::Wake(client) => {
-                self.note(client, Deed::Wakes);
-                self.client(client, CandidateStep::Wake);
-            }
+            Action::Wake(client) => self.wake(client, waits),
             Action::Act { client, deletes } => self.work(client, deletes),
             Action::Resign(client) => {
                 let granted = self.granted[client];
                 self.told.resigns_after.get_or_insert(self.now - granted);
-                self.note(client, Deed::Other);
+                self.note(client, Deed::Resigns);
                 self.client(client, CandidateStep::Resign);
                 // A leader that resigns waits for what it has in hand.
-                if self.in_hand[client].take().is_some() {
-                    self.now += patience;
+                if let Some(called) = self.called[client].take() {
+                    self.now = self.now.max(called + waits.for_an_answer);
                 }
             }
             Action::CrashClient(client) => {
                 self.told.client_crashes[client].push(self.now);
-                self.in_hand[client] = None;
+                self.called[client] = None;
+                self.released[client] = None;
                 self.client(client, CandidateStep::Crash);
             }
             Action::CrashStore => {
@@ -183,6 +199,27 @@ impl Walk<'_> {
         self.now += pace.step;
     }
 
+    fn wake(&mut self, client: usize, waits: Waits) {
+        let (next, says) = self.clients[client].step(self.scope, client, CandidateStep::Wake);
+        self.clients[client] = next.waited();
+        let wakes = says.sent.map(Message::says);
+        if wakes == Some(Says::Acquire)
+            && let Some(release) = self.released[client].take()
+        {
+            self.now += waits.for_others;
+            if self.told.frames[release].read.is_empty() {
+                self.now += RELEASE_TRIES * waits.for_an_answer;
+            }
+        }
+        self.note(client, Deed::Wakes);
+        if let Some(message) = says.sent {
+            if wakes == Some(Says::Release) {
+                self.released[client] = Some(self.told.frames.len());
+            }
+            self.send(message);
+        }
+    }
+
     fn note(&mut self, client: usize, deed: Deed) {
         let (at, tick) = (self.now, self.tick);
         self.told.does[client].push(Does { at, tick, deed });
@@ -196,14 +233,15 @@ impl Walk<'_> {
         let before = self.told.frames.len();
         self.client(client, CandidateStep::Act { deletes });
         let sent = self.told.frames.get(before).map(|frame| frame.what);
-        self.in_hand[client] = sent;
+        self.called[client] = Some(self.now);
         let call = sent.map_or(F::Read, |sent| call_of(sent.says()));
         self.note(client, Deed::Acts(call));
     }
 
     fn client(&mut self, client: usize, step: CandidateStep) {
         let (next, says) = self.clients[client].step(self.scope, client, step);
-        self.clients[client] = next;
+        // What it waits for, it may have waited for: see `Rules::waits`.
+        self.clients[client] = next.waited();
         if let Some(message) = says.sent {
             self.send(message);
         }
@@ -252,14 +290,16 @@ impl Walk<'_> {
                 if self.clients[process.client].life != process.life {
                     return;
                 }
+                self.note(process.client, Deed::Reads);
+                self.client(process.client, CandidateStep::Read(message));
                 if message.says() == Says::Granted {
                     self.granted[process.client] = self.now;
                 }
-                if matches!(message.says(), Says::Fenced | Says::Stale) {
-                    self.in_hand[process.client] = None;
+                // Its leader goes on by itself, whether the story comes to that or not.
+                let calls = matches!(message.says(), Says::Granted | Says::Fenced);
+                if calls && self.clients[process.client].core.is_leader(0) {
+                    self.called[process.client] = Some(self.now);
                 }
-                self.note(process.client, Deed::Other);
-                self.client(process.client, CandidateStep::Read(message));
             }
             Reader::Store => {
                 let (next, says) = self.store.step(self.scope, StoreStep::Read(message));
@@ -269,8 +309,6 @@ impl Walk<'_> {
             Reader::Storage => {
                 let (next, says) = self.storage.step(self.scope, StorageStep::Read(message));
                 self.storage = next;
-                self.in_hand[process.client]
-                    .take_if(|call| *call == message && message.says() != Says::Fence);
                 says.answer.into_iter().for_each(|answer| self.send(answer));
             }
         }
