@@ -85,7 +85,8 @@ The real cores of the store, the clients and storage are searched, breadth first
 between them are small: see what is covered in the output. A counterexample is the shortest \
 there is, and is told as a history; a simulated run is made to go the same way and is kept, for \
 replay, show and shrink. Exit code 0: every state was visited and nothing is \
-wrong; 1: something is; 2: bad usage; 3: memory or time was not enough; 130: interrupted.")]
+wrong; 1: something is, or with --flaws a counterexample that no run shows; 2: bad usage; 3: memory or \
+time was not enough; 130: interrupted.")]
     Prove(ProveArgs),
     /// Show a recorded history: one event a line, as lanes over time, or in a browser
     #[command(after_help = "\

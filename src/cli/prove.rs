@@ -295,7 +295,10 @@ fn every_flaw(bounds: &Scope, args: &ProveArgs, console: &mut Console<'_>) -> Re
                     let rehearsed = rehearsed(story, &scope, Some(flaw), *check);
                     shown = match rehearsed.convicted {
                         true => format!("  {:12}", rehearsed.runs),
-                        false => "          none".to_owned(),
+                        false => {
+                            exit = exit.and(Exit::Violated);
+                            "          none".to_owned()
+                        }
                     };
                 }
                 (broken.to_string(), story.actions.len())

@@ -15,7 +15,7 @@ use super::{
     },
     Pace,
 };
-use crate::{lease::PPB, workload::MS};
+use crate::{run::limits::CLOCK_RATES, workload::MS};
 
 /// How long, on storage's clock, one that checks ahead of the change awaits in between.
 const BETWEEN_CHECK_AND_ACT: Nanos = 20 * MS;
@@ -280,7 +280,8 @@ impl Walk<'_> {
             Some((_, checked)) => {
                 self.told.frames[frame].read.push(checked);
                 let wait = (self.now - checked).max(BETWEEN_CHECK_AND_ACT);
-                self.told.storage_rate = Some(TRUE_RATE * BETWEEN_CHECK_AND_ACT / wait);
+                let rate = TRUE_RATE * BETWEEN_CHECK_AND_ACT / wait;
+                self.told.storage_rate = Some(rate.max(CLOCK_RATES.0));
             }
             None => self.told.frames[frame].read.push(self.now),
         }
@@ -314,5 +315,3 @@ impl Walk<'_> {
         }
     }
 }
-
-const _: () = assert!(TRUE_RATE == PPB, "rates are in parts per billion");
