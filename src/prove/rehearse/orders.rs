@@ -224,7 +224,7 @@ impl Orders<'_> {
         let (me, mut orders) = (target(client), Vec::new());
         for (kind, reader) in KINDS {
             let frames = kinds.remove(kind).unwrap_or_default();
-            let fates = frames.iter().map(|frame| fate(frame, frame.sent));
+            let fates = frames.iter().flat_map(|frame| self.fates(frame));
             orders.push((kind, me, server(reader), fates.collect::<Vec<_>>()));
         }
         for (kind, reader) in ANSWERS {
@@ -244,6 +244,22 @@ impl Orders<'_> {
                 continue;
             }
             self.arm(kind, (from, to), fates);
+        }
+    }
+
+    /// What becomes of a request. What waits for a server that crashes is gone with its
+    /// connection; that it is read again after that is its client's next try.
+    fn fates(&self, frame: &Frame) -> Vec<Fate> {
+        let crashes = match frame.what.says().reader() {
+            Reader::Storage => &self.told.storage_crashes,
+            Reader::Store | Reader::Client => &self.told.store_crashes,
+        };
+        match frame.read[..] {
+            [first, .., last] if crashes.iter().any(|at| (first..last).contains(at)) => {
+                let by = first.saturating_sub(frame.sent + TRAVEL).max(MS);
+                vec![Fate::Read { by }, Fate::Read { by: MS }]
+            }
+            _ => vec![fate(frame, frame.sent)],
         }
     }
 
