@@ -11,7 +11,7 @@
 mod frames;
 mod orders;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use deposed_checkers::{
     history::{FORMAT_VERSION, Nanos, TRUE_RATE},
@@ -68,7 +68,7 @@ impl Pace {
 
     /// All that are tried, in this order.
     pub fn all() -> impl Iterator<Item = Pace> {
-        let paces = [0, 1].into_iter().flat_map(|seed| {
+        [0, 1].into_iter().flat_map(|seed| {
             [300, 400].into_iter().flat_map(move |tick| {
                 [100, 150, 200].into_iter().flat_map(move |late| {
                     let holds = [Holds::Always, Holds::UntilItWakes, Holds::Never];
@@ -81,8 +81,7 @@ impl Pace {
                     })
                 })
             })
-        });
-        paces
+        })
     }
 }
 
@@ -160,8 +159,7 @@ pub fn schedule(story: &Story, scope: &Scope, flaw: Option<Flaw>, pace: Pace) ->
     let chaos = told.ends + 2 * pace.tick;
     let clients = (0..scope.clients).filter(|client| told.skipped & 1 << client != 0);
     let slow = TRUE_RATE.saturating_sub(scope.drift.ppb());
-    let mut clocks: std::collections::BTreeMap<_, _> =
-        clients.map(|client| (name_of(client), slow)).collect();
+    let mut clocks: BTreeMap<_, _> = clients.map(|client| (name_of(client), slow)).collect();
     if let Some(rate) = told.storage_rate {
         clocks.insert(Cluster::STORAGE.into(), rate);
     }

@@ -15,7 +15,7 @@ use super::{
         message::{Reader, Says},
         scope::Scope,
     },
-    Pace,
+    Holds, Pace,
     frames::{Deed, Frame, Told},
 };
 use crate::{
@@ -173,9 +173,9 @@ impl Orders<'_> {
                 continue;
             }
             let held = match self.pace.holds {
-                super::Holds::UntilItWakes => next.deed == Deed::Wakes,
-                super::Holds::Always => true,
-                super::Holds::Never => false,
+                Holds::UntilItWakes => next.deed == Deed::Wakes,
+                Holds::Always => true,
+                Holds::Never => false,
             };
             if held {
                 let late = if resigned { MS } else { self.pace.step - MS };
