@@ -39,7 +39,8 @@
 //!   convicted), [`shrink`] (the least that still fails), [`kept`] (histories as tests),
 //!   [`compare`] (the same seeds on several configurations), [`sweep`] (which ttl to choose),
 //!   [`timeline`] (a history as lanes over time), [`report`], [`cli`].
-//! - [`prove`]: every state that a small world of the pure cores can reach.
+//! - [`prove`]: every state that a small world of the pure cores can reach; what is wrong in
+//!   one is rehearsed as a run.
 //!
 //! # Where to add
 //!

@@ -19,6 +19,7 @@
 //! - [`Broken`]: what must hold.
 //! - [`Search`]: breadth first, on all cores; the same result on any number of them.
 //! - [`Story`]: the shortest way to what is wrong, as data; [`history`]: as a history.
+//! - [`rehearse`]: as a run of the simulated world that goes the same way.
 //! - [`expected`]: what a search makes of each planted flaw.
 //!
 //! What it does not say: nothing of liveness, nothing of what lies beyond the bounds, nothing
@@ -50,6 +51,7 @@ mod flaws;
 mod message;
 mod property;
 mod reduce;
+mod rehearse;
 mod scope;
 mod search;
 mod state;
@@ -64,6 +66,7 @@ pub use flaws::{Expected, expected, rules_for, scope as scope_of};
 pub use message::{Message, Process, Reader, Says};
 pub use property::{Broken, Inductive, JUDGED};
 pub use reduce::Rules;
+pub use rehearse::{Holds, Pace, Rehearsed, rehearse, schedule};
 pub use scope::{Drift, Scope};
 pub use search::{End, Found, Search};
 pub use storage_node::{StorageAccount, StorageNode, StorageSays, StorageStep};

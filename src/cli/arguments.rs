@@ -129,8 +129,10 @@ Exit code 0: all convicted; 1: one escaped; 2: bad usage; 3: nobody read to the 
     #[command(after_help = "\
 The real cores of the store, the clients and storage are searched, breadth first; the worlds \
 between them are small: see what is covered in the output. A counterexample is the shortest \
-there is, and is told as a history. Exit code 0: every state was visited and nothing is \
-wrong; 1: something is; 2: bad usage; 3: memory or time was not enough; 130: interrupted.")]
+there is, and is told as a history; a simulated run is made to go the same way and is kept, for \
+replay, show and shrink. Exit code 0: every state was visited and nothing is \
+wrong; 1: something is, or with --flaws a counterexample that no run shows; 2: bad usage; 3: memory or \
+time was not enough; 130: interrupted.")]
     Prove(ProveArgs),
     /// Show a recorded history: one event a line, as lanes over time, or in a browser
     #[command(after_help = "\
@@ -390,9 +392,9 @@ pub(super) struct ProveArgs {
     /// Give up after this time: 30s, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = a_time)]
     pub(super) within: Option<Duration>,
-    /// Write the history of a counterexample to this new file
-    #[arg(long, value_name = "FILE")]
-    pub(super) out: Option<PathBuf>,
+    /// Where the run that shows a counterexample is kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(super) out: PathBuf,
 }
 
 #[derive(Args)]

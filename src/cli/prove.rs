@@ -1,24 +1,27 @@
 //! `deposed prove`: every state that a small world can reach, and what must hold in each.
 
-use std::{num::NonZero, path::Path, sync::atomic::Ordering};
+use std::{
+    num::NonZero,
+    sync::{Arc, atomic::Ordering},
+};
 
-use deposed_checkers::{judge::judge, verdict::Check, writer::event_line};
+use deposed_checkers::{judge::judge, verdict::Check};
 
 use super::{Console, Exit, arguments::ProveArgs, names};
 use crate::{
     flaw::Flaw,
     parallel::all_cores,
     prove::{
-        Broken, End, Expected, Found, History, Inductive, JUDGED, Scope, Search, expected, history,
-        rules_for, scope_of,
+        Broken, End, Expected, Found, History, Inductive, JUDGED, Rehearsed, Scope, Search, Story,
+        expected, history, rehearse, rules_for, scope_of,
     },
     report::{
         Halt,
         failure::{Exhibits, Failure, Next},
-        shelf,
+        shelf::Shelf,
         text::{Timeline, counted},
     },
-    system::Deposed,
+    system::{Deposed, System},
 };
 
 /// The least that a search can begin with.
@@ -39,12 +42,11 @@ pub(super) fn prove(args: &ProveArgs, console: &mut Console<'_>) -> Result<Exit,
         let sentence = "no search fits into so little memory: give 1MB or more with --max-memory";
         return Err(Halt::BadInput(sentence.to_owned()));
     }
-    if let Some(out) = &args.out {
-        shelf::room_for(out).map_err(|error| unwritable(out, &error))?;
-    }
     if args.flaws {
         return every_flaw(&bounds, args, console);
     }
+    // Before a long search is made for nothing.
+    let shelf = Shelf::open(&args.out).map_err(Halt::BadInput)?;
     let flaw = args.flaw.as_deref();
     let flaw = flaw.map(|name| names::flaw(name, &Deposed)).transpose()?;
     if let Some(flaw) = flaw
@@ -57,7 +59,7 @@ pub(super) fn prove(args: &ProveArgs, console: &mut Console<'_>) -> Result<Exit,
     }
     let scope = flaw.map_or(bounds.clone(), |flaw| scope_of(flaw, &bounds));
     let found = search(&scope, flaw, args, console);
-    told(&scope, flaw, &found, args, console)
+    told(&scope, flaw, &found, &shelf, console)
 }
 
 fn search(scope: &Scope, flaw: Option<Flaw>, args: &ProveArgs, console: &Console<'_>) -> Found {
@@ -80,7 +82,7 @@ fn told(
     scope: &Scope,
     flaw: Option<Flaw>,
     found: &Found,
-    args: &ProveArgs,
+    shelf: &Shelf,
     console: &mut Console<'_>,
 ) -> Result<Exit, Halt> {
     let world = world(scope, flaw);
@@ -92,14 +94,14 @@ fn told(
             for event in &history.events {
                 writeln!(console.out, "{}", timeline.line(event))?;
             }
-            if let Some(out) = &args.out {
-                write(out, &history)?;
-            }
             let title = format!("{broken}  {world}");
-            let failure = failure(*broken, &title, &history, args.out.as_deref());
+            let failure = failure(*broken, &title, &history);
             write!(console.out, "\n{failure}")?;
             let actions = counted(story.actions.len() as u64, "action");
             writeln!(console.out, "\n{actions}, and no fewer lead there; {cost}")?;
+            console.out.flush()?;
+            let shown = shown(scope, flaw, *broken, (story, &history), shelf)?;
+            write!(console.out, "\n{shown}")?;
             return Ok(Exit::Violated);
         }
         End::Holds => {
@@ -164,7 +166,7 @@ fn cost(found: &Found) -> String {
 }
 
 /// What is wrong with the history.
-fn failure(broken: Broken, title: &str, history: &History, file: Option<&Path>) -> String {
+fn failure(broken: Broken, title: &str, history: &History) -> String {
     let verdicts = judge(&history.header, &history.events);
     let mut exhibits = Exhibits::of(&verdicts);
     history.events.iter().for_each(|event| exhibits.see(event));
@@ -172,28 +174,71 @@ fn failure(broken: Broken, title: &str, history: &History, file: Option<&Path>) 
         Broken::Inductive(inductive) => vec![format!("it is not so that {inductive}")],
         Broken::Check(_) => Vec::new(),
     };
-    let file = file.map(|file| file.display().to_string());
     let failure = Failure {
         title,
         defects: &defects,
         verdicts: &verdicts,
         exhibits,
-        file: file.as_deref(),
+        file: None,
         next: Next::Look,
     };
     failure.text()
 }
 
-fn write(out: &Path, history: &History) -> Result<(), Halt> {
-    let header = serde_json::to_string(&history.header).map_err(std::io::Error::from);
-    let written = header.and_then(|header| {
-        shelf::whole(out, false, |file| {
-            writeln!(file, "{header}")?;
-            let mut lines = history.events.iter().map(event_line);
-            lines.try_for_each(|line| writeln!(file, "{line}"))
-        })
-    });
-    written.map_err(|error| unwritable(out, &error))
+/// The counterexample in a simulation, kept, and how to go on from there. Where no run shows
+/// it the story's own history is kept.
+fn shown(
+    scope: &Scope,
+    flaw: Option<Flaw>,
+    broken: Broken,
+    (story, history): (&Story, &History),
+    shelf: &Shelf,
+) -> Result<String, Halt> {
+    let rehearsed = match broken {
+        Broken::Check(check) => Some(rehearsed(story, scope, flaw, check)),
+        Broken::Inductive(_) => None,
+    };
+    if let Some(Rehearsed {
+        outcome,
+        convicted: true,
+        runs,
+    }) = &rehearsed
+    {
+        let kept = shelf.keep(&outcome.header, &outcome.history);
+        let file = kept.map_err(Halt::BadInput)?.display().to_string();
+        let tries = match runs {
+            1 => String::new(),
+            runs => format!(", the last of {runs} that were tried"),
+        };
+        let next = Next::Shrink.commands(&file);
+        return Ok(format!(
+            "{broken} convicts a simulated run that goes the same way, too{tries}:\n{next}"
+        ));
+    }
+    let first = serde_json::to_string(&history.header);
+    let first = first.map_err(|error| Halt::BadInput(error.to_string()))?;
+    let name = match flaw {
+        Some(flaw) => format!("prove-{flaw}-story"),
+        None => "prove-story".to_owned(),
+    };
+    let kept = shelf.keep_lines(&name, &first, &history.events);
+    let file = kept.map_err(Halt::BadInput)?.display().to_string();
+    let why = match rehearsed {
+        None => "no check judges that, and so no simulated run can show it".to_owned(),
+        Some(Rehearsed { runs, .. }) => format!(
+            "MISMATCH: none of {runs} simulated runs that were to go the same way is convicted by \
+             {broken}; the search, the simulation or the translation between them is wrong"
+        ),
+    };
+    Ok(format!(
+        "{why}; the history above is kept:\n{}",
+        Next::Look.commands(&file)
+    ))
+}
+
+fn rehearsed(story: &Story, scope: &Scope, flaw: Option<Flaw>, check: Check) -> Rehearsed {
+    let system: Arc<dyn System> = Arc::new(Deposed);
+    rehearse(story, scope, flaw, check, &system)
 }
 
 /// What a search of these bounds is worth, in words.
@@ -229,7 +274,7 @@ fn every_flaw(bounds: &Scope, args: &ProveArgs, console: &mut Console<'_>) -> Re
     let width = widest.unwrap_or(0);
     writeln!(
         console.out,
-        "{:width$}  {:21}  actions    states    time",
+        "{:width$}  {:21}  actions    states    time  shown by run",
         "flaw", "breaks"
     )?;
     let mut exit = Exit::Valid;
@@ -243,8 +288,21 @@ fn every_flaw(bounds: &Scope, args: &ProveArgs, console: &mut Console<'_>) -> Re
         }
         let scope = scope_of(flaw, bounds);
         let found = search(&scope, Some(flaw), args, console);
+        let mut shown = String::new();
         let (breaks, actions) = match &found.end {
-            End::Broken(broken, story) => (broken.to_string(), story.actions.len()),
+            End::Broken(broken, story) => {
+                if let Broken::Check(check) = broken {
+                    let rehearsed = rehearsed(story, &scope, Some(flaw), *check);
+                    shown = match rehearsed.convicted {
+                        true => format!("  {:12}", rehearsed.runs),
+                        false => {
+                            exit = exit.and(Exit::Violated);
+                            "          none".to_owned()
+                        }
+                    };
+                }
+                (broken.to_string(), story.actions.len())
+            }
             End::Holds => ("nothing".to_owned(), found.depth),
             _ => {
                 exit = exit.and(Exit::Unknown);
@@ -253,20 +311,13 @@ fn every_flaw(bounds: &Scope, args: &ProveArgs, console: &mut Console<'_>) -> Re
         };
         writeln!(
             console.out,
-            "{flaw:width$}  {breaks:21}  {actions:7}  {:8}  {:4.1} s",
+            "{flaw:width$}  {breaks:21}  {actions:7}  {:8}  {:4.1} s{shown}",
             found.states,
             found.took.as_secs_f64()
         )?;
         console.out.flush()?;
     }
     Ok(exit)
-}
-
-fn unwritable(out: &Path, error: &std::io::Error) -> Halt {
-    let out = out.display();
-    Halt::BadInput(format!(
-        "the history '{out}' cannot be written: {error}; name another new file with --out"
-    ))
 }
 
 #[cfg(test)]
@@ -353,15 +404,13 @@ mod tests {
 
     #[cfg(feature = "flaws")]
     #[test]
-    fn a_counterexample_is_shown_judged_and_kept() {
+    fn a_counterexample_is_shown_judged_and_kept_as_a_run_that_replays() {
         let dir = std::env::temp_dir().join(format!("deposed-prove-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a folder");
-        let file = dir.join("found.jsonl");
-        let file = file.to_str().expect("a path in UTF-8");
-        let prove = format!("prove --flaw count-from-reply --out {file}");
-        let (code, out, _) = deposed(&prove);
-        assert_eq!(code, 1, "{out}");
-        let (history, failure) = out
+        let at = dir.to_str().expect("a path in UTF-8");
+        let prove = format!("prove --flaw count-from-reply --out {at}");
+        let (code, out, err) = deposed(&prove);
+        assert_eq!(code, 1, "{out}{err}");
+        let (_, failure) = out
             .split_once("\n\n")
             .expect("the history, then what is wrong");
         assert!(failure.starts_with("FAILED  belief-safety  "), "{failure}");
@@ -369,13 +418,25 @@ mod tests {
             failure.contains("9 actions, and no fewer lead there"),
             "{failure}"
         );
-        let (code, shown, _) = deposed(&format!("show {file}"));
-        assert_eq!((code, shown.trim_end()), (0, history));
+        let file = format!("{at}/prove-count-from-reply-0.jsonl");
+        let replay = format!("\n  replay   deposed replay {file}\n");
+        assert!(failure.contains(&replay), "{failure}");
+        let (code, replayed, err) = deposed(&format!("replay {file}"));
+        assert_eq!(code, 0, "{replayed}{err}");
+        assert!(replayed.starts_with("identical  "), "{replayed}");
+        assert!(replayed.contains("belief-safety violated"), "{replayed}");
         assert_eq!(deposed(&format!("check {file}")).0, 1);
-        let (code, _, err) = deposed(&prove);
-        assert_eq!(code, 2);
-        assert!(err.contains("cannot be written"), "{err}");
+        assert_eq!(
+            deposed(&prove).1.lines().last(),
+            out.lines().last(),
+            "the same file"
+        );
         std::fs::remove_dir_all(&dir).expect("its end");
+        std::fs::write(&dir, "in the way").expect("room");
+        let (code, out, err) = deposed(&prove);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.contains("histories cannot be kept in"), "{err}");
+        std::fs::remove_file(&dir).expect("its end");
     }
 
     #[cfg(feature = "flaws")]

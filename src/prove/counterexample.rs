@@ -212,7 +212,8 @@ impl Scribe {
 
     fn client(&mut self, client: usize, step: CandidateStep) {
         let (next, says) = self.clients[client].step(&self.scope, client, step);
-        self.clients[client] = next;
+        // What it waits for, it may have waited for: see `Rules::waits`.
+        self.clients[client] = next.waited();
         if let Some(token) = says.reads {
             let op = Op::Read(Read {
                 lease: lease(),

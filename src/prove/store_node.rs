@@ -276,6 +276,8 @@ impl StoreNode {
     fn commit(&mut self, scope: &Scope, before: Option<LeaseRecord>) {
         if scope.planted.has(Flaw::AnswersBeforeDurable) {
             self.disk = before;
+        } else if scope.planted.has(Flaw::ForgetsLease) {
+            self.disk = self.core.record(&lease());
         }
     }
 
@@ -317,5 +319,8 @@ impl StoreNode {
 /// Whether the disk says other than the core's record.
 fn lags(scope: &Scope) -> bool {
     let planted = scope.planted;
-    planted.has(Flaw::AnswersBeforeDurable) || planted.has(Flaw::CounterNotSynced)
+    planted.has(Flaw::AnswersBeforeDurable)
+        || planted.has(Flaw::CounterNotSynced)
+        // Whoever forgets what it reads from its disk does not wipe it.
+        || planted.has(Flaw::ForgetsLease)
 }

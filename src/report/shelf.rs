@@ -74,6 +74,20 @@ impl Shelf {
         header: &Header,
         history: &[Event],
     ) -> Result<PathBuf, String> {
+        let first = serde_json::to_string(header).map_err(|error| error.to_string())?;
+        self.keep_lines(name, &first, history)
+    }
+
+    /// The same of a history whose first line is no run's.
+    ///
+    /// # Errors
+    /// It cannot be written. Nothing was changed then.
+    pub fn keep_lines(
+        &self,
+        name: &str,
+        first: &str,
+        history: &[Event],
+    ) -> Result<PathBuf, String> {
         let cannot = |path: &Path, error: &io::Error| {
             format!(
                 "the history '{}' cannot be written: {error}; make room, or name another \
@@ -91,11 +105,11 @@ impl Shelf {
             });
             // A link that leads nowhere takes the name, too.
             let taken = path.symlink_metadata().is_ok();
-            if taken && holds(&path, header, history).unwrap_or(false) {
+            if taken && holds(&path, first, history).unwrap_or(false) {
                 return Ok(path);
             }
             if !taken {
-                match write(&path, false, header, history) {
+                match write_lines(&path, false, first, history) {
                     Ok(()) => return Ok(path),
                     // Somebody else has just taken the name: look again.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -148,7 +162,10 @@ impl Drop for Shelf {
 /// # Errors
 /// It cannot be written, or the name is taken. Nothing was changed then.
 pub fn write(path: &Path, anew: bool, header: &Header, history: &[Event]) -> io::Result<()> {
-    let first = serde_json::to_string(header)?;
+    write_lines(path, anew, &serde_json::to_string(header)?, history)
+}
+
+fn write_lines(path: &Path, anew: bool, first: &str, history: &[Event]) -> io::Result<()> {
     whole(path, anew, |file| {
         writeln!(file, "{first}")?;
         history
@@ -169,7 +186,7 @@ pub fn file_name(header: &Header) -> String {
 }
 
 /// Whether a file is this history, to the byte.
-fn holds(path: &Path, header: &Header, history: &[Event]) -> io::Result<bool> {
+fn holds(path: &Path, first: &str, history: &[Event]) -> io::Result<bool> {
     let mut file = BufReader::new(File::open(path)?);
     let mut line = Vec::new();
     let mut is_next = |ours: &str| -> io::Result<bool> {
@@ -180,7 +197,7 @@ fn holds(path: &Path, header: &Header, history: &[Event]) -> io::Result<bool> {
             .read_until(b'\n', &mut line)?;
         Ok(read == ours.len() + 1 && line.ends_with(b"\n") && line.starts_with(ours.as_bytes()))
     };
-    if !is_next(&serde_json::to_string(header)?)? {
+    if !is_next(first)? {
         return Ok(false);
     }
     for event in history {
