@@ -455,6 +455,55 @@ impl LeaseClient {
         client
     }
 
+    /// The same client after it has looked at its clock: every call that could tell a term
+    /// which is over from none ends it first, but for one that calls its token stale.
+    pub fn after_a_look(&self, now: Nanos) -> Self {
+        let mut client = self.clone();
+        client.end_what_is_over(now);
+        client
+    }
+
+    /// The same client without what storage has called stale. Where a token is granted
+    /// once it never tells: what is granted later is higher.
+    pub fn forgetting_stale(&self) -> Self {
+        Self {
+            stale: None,
+            ..self.clone()
+        }
+    }
+
+    /// The same client, but for when its next renewal is due: that is now. A renewal that
+    /// can extend the belief no further is forgotten, and of two that were sent at one
+    /// instant the later. The id of the next is one that no renewal has which is left.
+    pub fn eager(&self) -> Self {
+        let mut client = self.clone();
+        if let State::Term(term) = &mut client.state {
+            term.renew_at = 0;
+            let mut end = match term.standing {
+                Standing::Believed(span) => span.until,
+                Standing::Unproven { .. } => 0,
+            };
+            term.tries.retain(|tried| {
+                let later = tried.counts.until > end;
+                end = end.max(tried.counts.until);
+                later
+            });
+            client.attempts = term.tries.last().map_or(0, |tried| tried.attempt);
+        } else {
+            client.attempts = 0;
+        }
+        client
+    }
+
+    /// The same client without what it remembers of renewals that `answerable` denies.
+    pub fn forgetting_renewals(&self, answerable: impl Fn(u64) -> bool) -> Self {
+        let mut client = self.clone();
+        if let State::Term(term) = &mut client.state {
+            term.tries.retain(|tried| answerable(tried.attempt));
+        }
+        client
+    }
+
     /// Ends a term whose belief is over, an unproven one that waited too long, and a
     /// release that nobody answers.
     fn end_what_is_over(&mut self, now: Nanos) {

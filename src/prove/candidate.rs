@@ -264,6 +264,16 @@ impl Candidate {
         }
     }
 
+    /// See [`LeaseClient::after_a_look`].
+    pub fn after_a_look(&self) -> Self {
+        let mut node = Self {
+            core: self.core.after_a_look(0),
+            ..self.clone()
+        };
+        node.put_work_away();
+        node
+    }
+
     /// Whether a message for it can change anything, now or later.
     pub fn awaits(&self, message: Message) -> bool {
         let token = message.token();

@@ -69,6 +69,15 @@ impl Catalogue {
         }
     }
 
+    /// How much memory the nodes take, in bytes: estimated from above.
+    pub(super) fn bytes(&self) -> u64 {
+        let [stores, storages, candidates] = self.sizes();
+        let bytes = stores * (size_of::<StoreNode>() + AROUND_A_NODE)
+            + storages * (size_of::<StorageNode>() + AROUND_A_NODE)
+            + candidates * (size_of::<Candidate>() + AROUND_A_NODE);
+        bytes as u64
+    }
+
     /// How many different stores, storages and clients were met.
     pub fn sizes(&self) -> [usize; 3] {
         fn size<T>(shelf: &RwLock<Shelf<T>>) -> usize {
@@ -82,6 +91,10 @@ impl Catalogue {
         ]
     }
 }
+
+/// What a node has outside of itself at most, in bytes: a record in a tree, some names and
+/// renewals, its counts and its places in the shelf.
+const AROUND_A_NODE: usize = 1_024;
 
 /// One thread's copy of a shelf, with what it works out of each node.
 struct Copy<T, About> {
@@ -296,6 +309,25 @@ fn about_candidate(scope: &Scope, node: &Candidate) -> AboutCandidate {
     }
 }
 
+impl View<'_> {
+    /// How much memory its tables take, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let tables = self.store_steps.allocation_size()
+            + self.storage_steps.allocation_size()
+            + self.candidate_steps.allocation_size()
+            + self.awaited.allocation_size()
+            + self.settled.allocation_size()
+            + self.forgotten.allocation_size()
+            + self.stores_renamed.allocation_size()
+            + self.storages_renamed.allocation_size()
+            + self.candidates_renamed.allocation_size();
+        let copies = size_of_val(self.stores.nodes.as_slice())
+            + size_of_val(self.storages.nodes.as_slice())
+            + size_of_val(self.candidates.nodes.as_slice());
+        (tables + copies) as u64
+    }
+}
+
 impl<'a> View<'a> {
     /// Of an empty memory.
     pub fn new(all: &'a Catalogue) -> Self {
@@ -330,10 +362,19 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn number_candidate(&mut self, node: Candidate) -> u32 {
-        let node = match self.all.rules.waits {
+        let mut node = match self.all.rules.waits {
             true => node.waited(),
             false => node,
         };
+        if self.all.rules.over {
+            node = node.after_a_look();
+        }
+        if self.all.rules.refusals {
+            node.core = node.core.forgetting_stale();
+        }
+        if self.all.rules.eager {
+            node.core = node.core.eager();
+        }
         let about = |node: &Candidate| about_candidate(&self.all.scope, node);
         self.candidates.number(&self.all.candidates, node, about)
     }
@@ -447,7 +488,10 @@ impl<'a> View<'a> {
         }
         let mut node = Candidate::clone(&self.candidate(number).0);
         let answerable = |attempt| answerable & bit(attempt) != 0;
-        node.core = node.core.forgetting(answerable, least);
+        node.core = match self.all.rules.eager {
+            true => node.core.forgetting_renewals(answerable),
+            false => node.core.forgetting(answerable, least),
+        };
         let to = self.number_candidate(node);
         self.forgotten.insert(key, to);
         to

@@ -98,7 +98,8 @@ pub fn expected(flaw: Flaw) -> Expected {
 pub fn rules_for(flaw: Option<Flaw>) -> Rules {
     match flaw {
         // It changes what a client does, not what it may forget.
-        None | Some(Flaw::StaleRetry) => Rules::ALL,
+        None => Rules::ALL,
+        Some(Flaw::StaleRetry) => Rules::TELLABLE,
         // They are too large to be told by their rank.
         Some(Flaw::RandomTokens) => Rules {
             names: false,

@@ -123,6 +123,8 @@ pub struct Message(u64);
 
 const TOKEN_BITS: u32 = 48;
 const ID_BITS: u32 = 5;
+/// The highest id that fits: that of what nobody awaits.
+pub(super) const LAST_ID: u64 = (1 << ID_BITS) - 1;
 const LIFE_BITS: u32 = 4;
 const CLIENT_BITS: u32 = 3;
 

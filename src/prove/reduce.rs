@@ -2,9 +2,11 @@
 //!
 //! A search visits one state of each class. Each rule maps a state to another that can do
 //! the same steps, to states that are mapped alike, and breaks the same rules (a
-//! bisimulation), but for `late_loss`, `waits` and `acts`: there the other can do all that the
-//! first can. So what is reachable without the rules is broken exactly if it is with them,
-//! and the shortest story is no longer. Each has a test that compares both searches.
+//! bisimulation), but for those at the end and `late_loss`, `waits` and `acts`: there the
+//! other can do all that the first can, and perhaps more (a simulation). So where nothing is
+//! broken with the rules, nothing is without them. What is broken where clients or the
+//! network do more than they would (`Rules::tellable`) is looked for again where they do
+//! not. Each rule has a test that compares both searches.
 //!
 //! - **Time** is told from now on (`rebased` of the cores): only what is left of a ttl, a
 //!   window or a wait matters, and it is never more than its longest. Ages so saturate by
@@ -47,8 +49,36 @@
 //!   and never reckoned with, but that a new one is one more than the highest. So they are
 //!   told by their rank among those that are somewhere (`renamed` of the cores). Of a
 //!   renewal by a process that is gone nobody reads the id.
+//! - **What is over** (`over`). A client whose belief is over, or whose unproven term is, and
+//!   one that has just been told that it has none, are one: each call that could tell ends
+//!   such a term first (`LeaseClient::after_a_look`).
 //! - **Symmetry** (`symmetry`). Clients differ by name alone: of all ways to name them the
 //!   first in a fixed order stands for all.
+//!
+//! By these the world does more than it would. They rest on the cores being right in what
+//! they name, and so are off wherever a flaw is planted:
+//!
+//! - **Refusals** (`refusals`). A refusal makes a client give up what it asks for or has, and
+//!   tells it nothing. So a client may be refused at any time, whether anybody refuses or not,
+//!   and no refusal need be in flight. That a token was called stale is forgotten with it: a
+//!   client gives the term up that it was told of, and what it is granted later is higher.
+//! - **Releases** (`releases`). A client that has resigned sends its release at once: as with
+//!   acts, that may be under way for as long as the late one waits.
+//! - **Unanswered requests** (`unanswered`). A request takes no place in flight if it may come
+//!   at any time in any case. A client that asks for the lease may ask again whenever it
+//!   likes, so its acquire may arrive as long as it asks. What nobody waits for is nobody's:
+//!   - an acquire of a process that is gone, or by a request that its client has given up. The
+//!     token that it brings nobody is told. One may arrive at any time. (Of the recorded
+//!     owner it would be refused or granted again: here it is granted whenever another's is.)
+//!   - a renewal or a release under the recorded owner's token, once that owner is gone or has
+//!     given its term up, may arrive at any time; and such a renewal while the owner leads: it
+//!     makes its lease longer, and its belief no longer.
+//!   - a recorded owner that is gone, or has given up: no request tells it from another such.
+//!   - a fence whose answer nobody awaits, or a change. It stays in flight.
+//! - **Eager renewals** (`eager`). As with waits: a client may renew at any moment. Of its
+//!   renewals only those are remembered that can be answered and can extend the belief, and
+//!   of two that were sent at one instant one: the answer to either says the same
+//!   (`LeaseClient::eager`). What is left of them in flight is a renewal that nobody awaits.
 
 use deposed_checkers::history::Token;
 
@@ -83,9 +113,32 @@ pub struct Rules {
     pub graves: bool,
     /// Tokens and ids are told by their rank.
     pub names: bool,
+    /// A term that is over is none.
+    pub over: bool,
+    /// A client may be refused at any time.
+    pub refusals: bool,
+    /// A client that has resigned releases at once.
+    pub releases: bool,
+    /// What is asked of the store takes no place in flight where nobody waits for the
+    /// answer, or it can be sent again. Needs `waits`, `dead_answers`, `settled`, `graves` and
+    /// `refusals`.
+    pub unanswered: bool,
+    /// A renewal may be sent at any time. Needs `memories` and `unanswered`.
+    pub eager: bool,
     /// Clients are exchangeable.
     pub symmetry: bool,
 }
+
+/// Whose everything is that nobody waits for.
+pub(super) const NOBODYS: Process = Process {
+    client: GRAVE,
+    life: 0,
+};
+/// Who asks for the lease and waits for no answer.
+pub(super) const SOMEBODY: Process = Process {
+    client: GRAVE,
+    life: 1,
+};
 
 impl Rules {
     /// All of them.
@@ -100,6 +153,11 @@ impl Rules {
         acts: true,
         graves: true,
         names: true,
+        over: true,
+        refusals: true,
+        releases: true,
+        unanswered: true,
+        eager: true,
         symmetry: true,
     };
 
@@ -115,8 +173,16 @@ impl Rules {
         acts: false,
         graves: false,
         names: false,
+        over: false,
+        refusals: false,
+        releases: false,
+        unanswered: false,
+        eager: false,
         symmetry: false,
     };
+
+    /// Those under which each node does only what it would.
+    pub const TELLABLE: Rules = Rules::ALL.tellable();
 
     /// Those that hold whatever flaw is planted.
     pub const FLAWED: Rules = Rules {
@@ -124,8 +190,20 @@ impl Rules {
         memories: false,
         unreached: false,
         graves: false,
-        ..Rules::ALL
+        ..Rules::TELLABLE
     };
+
+    /// The same without those by which clients and the network do more than they would:
+    /// whatever breaks a rule then has a story.
+    pub const fn tellable(self) -> Rules {
+        Rules {
+            refusals: false,
+            releases: false,
+            unanswered: false,
+            eager: false,
+            ..self
+        }
+    }
 }
 
 /// The rank of a number among those whose bit is set, from 0.
@@ -234,6 +312,9 @@ impl View<'_> {
         if rules.dead_answers {
             self.drop_dead_answers(&mut state);
         }
+        if rules.unanswered {
+            self.drop_unanswered(&mut state);
+        }
         if rules.memories {
             self.drop_dead_memories(&mut state);
         }
@@ -302,6 +383,62 @@ impl View<'_> {
         if dropped {
             state.sort();
         }
+    }
+
+    /// What is told by `arrives_by_itself` needs no place in flight, and whose it was that
+    /// nobody waits for does not matter.
+    fn drop_unanswered(&mut self, state: &mut State) {
+        if let Some((owner, request)) = self.store(state.store).1.asked[0] {
+            let is_grave = owner == NOBODYS && request == 0;
+            if !is_grave && !self.is_owner_here(state) {
+                let names = [Some((NOBODYS, 0)), None];
+                state.store = self.rename_store(state.store, (u64::MAX, names), |token| token);
+            }
+        }
+        let mut changed = false;
+        for at in 0..state.in_flight().count() {
+            let message = state.flight[at];
+            let (process, token) = (message.process(), message.token());
+            let other = match message.says() {
+                Says::Acquire | Says::Release => Message::NONE,
+                Says::Renew => {
+                    let answer = Message::new(Says::Renewed, process, message.id(), 0);
+                    match self.is_awaited(state, answer) {
+                        true => message,
+                        false => Message::NONE,
+                    }
+                }
+                Says::Fence => {
+                    let answer = Message::new(Says::Fenced, process, 0, token);
+                    match self.is_awaited(state, answer) {
+                        true => message,
+                        false => Message::new(Says::Fence, NOBODYS, 0, token),
+                    }
+                }
+                Says::Write | Says::Delete => Message::new(message.says(), NOBODYS, 0, token),
+                _ => message,
+            };
+            changed |= other != message;
+            state.flight[at] = other;
+        }
+        if changed {
+            state.sort();
+        }
+    }
+
+    /// Whether the recorded owner is a client that asks for the lease by the recorded
+    /// request, or has a term of its token.
+    pub(super) fn is_owner_here(&mut self, state: &State) -> bool {
+        let about = &self.store(state.store).1;
+        let Some((owner, request)) = about.asked[0] else {
+            return false;
+        };
+        let token = about.granted;
+        if !self.lives(state, owner) {
+            return false;
+        }
+        let client = &self.candidate(state.clients[owner.client]).1;
+        client.token == Some(token) || client.asks && client.requests == 1 << request
     }
 
     fn drop_dead_memories(&mut self, state: &mut State) {

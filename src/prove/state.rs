@@ -7,8 +7,9 @@ use super::{
     action::Action,
     candidate::{Candidate, CandidateStep},
     catalogue::{Catalogue, View},
-    message::{Message, Process, Reader, Says},
+    message::{LAST_ID, Message, Process, Reader, Says},
     property::Broken,
+    reduce::{NOBODYS, SOMEBODY},
     scope::{MOST_CLIENTS, MOST_IN_FLIGHT},
     storage_node::{StorageNode, StorageStep},
     store_node::{StoreNode, StoreStep},
@@ -131,6 +132,7 @@ impl View<'_> {
                 self.tell(state, Action::LookAhead(message), each);
             }
         }
+        self.arrives_by_itself(state, each);
         for client in 0..self.all.scope.clients {
             self.tell(state, Action::Wake(client), each);
             if !self.all.rules.acts {
@@ -170,6 +172,46 @@ impl View<'_> {
         self.tell(state, Action::CrashStorage, each);
     }
 
+    /// What may arrive at any time and takes no place in flight: see [`Rules`].
+    ///
+    /// [`Rules`]: super::reduce::Rules
+    fn arrives_by_itself(&mut self, state: &State, each: &mut impl FnMut(Next)) {
+        let rules = self.all.rules;
+        for client in 0..self.all.scope.clients {
+            let about = &self.candidate(state.clients[client]).1;
+            let (asks, token) = (about.asks, about.token);
+            let life = about.life;
+            let id = u64::from(about.requests.trailing_zeros());
+            let process = Process { client, life };
+            if asks && rules.unanswered {
+                let acquire = Message::new(Says::Acquire, process, id, 0);
+                self.tell(state, Action::Duplicate(acquire), each);
+            }
+            if asks && rules.refusals {
+                let denied = Message::new(Says::Denied, process, id, 0);
+                self.tell(state, Action::Duplicate(denied), each);
+            }
+            if let Some(token) = token.filter(|_| rules.refusals) {
+                let stale = Message::new(Says::Stale, process, 0, token);
+                self.tell(state, Action::Duplicate(stale), each);
+            }
+        }
+        if rules.unanswered {
+            let acquire = Message::new(Says::Acquire, SOMEBODY, 0, 0);
+            self.tell(state, Action::Duplicate(acquire), each);
+            let about = &self.store(state.store).1;
+            let token = about.granted;
+            if let Some((owner, _)) = about.asked[0] {
+                let renew = Message::new(Says::Renew, owner, LAST_ID, token);
+                self.tell(state, Action::Duplicate(renew), each);
+                if owner == NOBODYS {
+                    let release = Message::new(Says::Release, owner, 0, token);
+                    self.tell(state, Action::Duplicate(release), each);
+                }
+            }
+        }
+    }
+
     fn tell(&mut self, state: &State, action: Action, each: &mut impl FnMut(Next)) {
         let Some((next, breaks)) = self.take(state, action) else {
             return;
@@ -193,7 +235,9 @@ impl View<'_> {
             let came = view.step_candidate(next.clients[client], client, step)?;
             next.clients[client] = came.to;
             if let Some(message) = came.sends {
-                if !next.send(message, room) {
+                let by_itself = matches!(message.says(), Says::Acquire | Says::Release);
+                let placeless = by_itself && view.all.rules.unanswered;
+                if !placeless && !next.send(message, room) {
                     return None;
                 }
                 // A token that was not granted yet was granted to nobody.
@@ -221,7 +265,15 @@ impl View<'_> {
                 }
                 client_step(self, &mut next, client, CandidateStep::Act { deletes })?
             }
-            Action::Resign(client) => client_step(self, &mut next, client, CandidateStep::Resign)?,
+            Action::Resign(client) => {
+                let leads = self.candidate(next.clients[client]).1.token.is_some();
+                let resigned = client_step(self, &mut next, client, CandidateStep::Resign)?;
+                match leads && self.all.rules.releases {
+                    // Its release may be late.
+                    true => client_step(self, &mut next, client, CandidateStep::Wake)?.or(resigned),
+                    false => resigned,
+                }
+            }
             Action::CrashClient(client) => {
                 client_step(self, &mut next, client, CandidateStep::Crash)?
             }
@@ -290,13 +342,20 @@ impl View<'_> {
 }
 
 impl View<'_> {
-    fn lives(&mut self, state: &State, process: Process) -> bool {
+    pub(super) fn lives(&mut self, state: &State, process: Process) -> bool {
         let number = state.clients.get(process.client).copied();
         number.is_some_and(|number| self.candidate(number).1.life == process.life)
     }
 
     /// Whether an answer can change anything at the client that it is for.
     pub(super) fn is_awaited(&mut self, state: &State, answer: Message) -> bool {
+        let refusal = matches!(
+            answer.says(),
+            Says::Denied | Says::RenewDenied | Says::Stale | Says::ReleaseDenied
+        );
+        if refusal && self.all.rules.refusals {
+            return false;
+        }
         let number = state.clients.get(answer.process().client).copied();
         number.is_some_and(|number| self.awaits(number, answer))
     }

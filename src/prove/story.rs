@@ -31,6 +31,7 @@ pub(super) fn story(scope: &Scope, rules: Rules, steps: &[u16], broken: Broken) 
         late_loss: rules.late_loss,
         dead_answers: rules.dead_answers,
         waits: rules.waits,
+        over: rules.over,
         acts: rules.acts,
         ..Rules::NONE
     };
