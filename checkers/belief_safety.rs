@@ -316,7 +316,8 @@ impl Checker for BeliefSafety {
                 "no lead or follow events and no acquire answered ok in this history".to_owned(),
             ),
             (None, None) if !self.outside.is_timed() => Verdict::NotClaimed(
-                "no lead or follow events in this history, and no lease timing in the header                  (lease.ttl) to infer beliefs by"
+                "no lead or follow events in this history, and no lease timing in the \
+                 header (lease.ttl) to infer beliefs by"
                     .to_owned(),
             ),
             (None, None) => Verdict::Valid,

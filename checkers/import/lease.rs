@@ -17,6 +17,8 @@
 //! checks which need these claim nothing, and say which it was. Where it has no tokens, those
 //! that need tokens do the same. Lines stand in the order in which things happened, which
 //! is all that is judged of time: one that is earlier than the line before takes that one's.
+//! Who knows the lease's timing gives it in the [`header`], and must have true times then, on
+//! every line and in order: [`Events::timed`].
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ use serde_json::json;
 
 use super::{Entry, Problem, ReadError, Value};
 use crate::history::{
-    Acquire, Answer, Body, Delete, Event, F, FORMAT_VERSION, Failure, Fence, Follow, Header, Kind,
+    Acquire, Answer, Body, Delete, Event, F, Failure, Fence, Follow, Header, Kind,
     Lead, NEMESIS, Name, Nanos, Observation, Op, Read, Release, Renew, Token, Write,
 };
 
@@ -33,18 +35,10 @@ const LEASE: &str = "lease";
 /// The key of an entry that names none.
 const KEY: &str = "value";
 
-/// What a foreign history says of itself: nothing.
+/// What a foreign history says of itself: nothing. Who knows the lease's timing sets it, and
+/// reads [timed](Events::timed) events.
 pub fn header() -> Header {
-    Header {
-        deposed: FORMAT_VERSION,
-        workload: Name::default(),
-        system: Name::default(),
-        seed: 0,
-        lease: None,
-        network: None,
-        clocks: BTreeMap::new(),
-        rest: serde_json::Map::new(),
-    }
+    Header::titled("")
 }
 
 /// An iterator over a foreign history's events, numbered from 0 without gaps. After an error
@@ -81,6 +75,7 @@ pub struct Events<I> {
     file: String,
     next_index: u64,
     now: Option<Nanos>,
+    timed: bool,
     requests: u64,
     /// By process: what it does, and whether its value is `[key value]`.
     open: BTreeMap<Name, (F, bool)>,
@@ -99,11 +94,22 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
             file: file.into(),
             next_index: 0,
             now: None,
+            timed: false,
             requests: 0,
             open: BTreeMap::new(),
             holding: BTreeMap::new(),
             asking: BTreeMap::new(),
             ended: false,
+        }
+    }
+
+    /// The same, whose times are judged: a line without one, or with one that is earlier than
+    /// the line's before, is an error.
+    #[must_use]
+    pub fn timed(self) -> Self {
+        Events {
+            timed: true,
+            ..self
         }
     }
 
@@ -117,6 +123,9 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
     }
 
     fn made(&mut self, entry: Entry) -> Result<Event, Problem> {
+        if self.timed {
+            in_time(self.now, entry.time)?;
+        }
         let body = self.body(&entry)?;
         let time = match (self.now, entry.time) {
             (None, time) => time.unwrap_or(0),
@@ -308,6 +317,24 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Iterator for Events<I> {
         let event = self.entries.next()?.and_then(|entry| self.event(entry));
         self.ended = event.is_err();
         Some(event)
+    }
+}
+
+fn in_time(now: Option<Nanos>, time: Option<Nanos>) -> Result<(), Problem> {
+    let Some(time) = time else {
+        let what = "missing; where the lease's timing is given every line needs its time, in \
+                    nanoseconds of one clock";
+        return Err(Problem::field("time", what));
+    };
+    match now.filter(|now| time < *now) {
+        None => Ok(()),
+        Some(now) => {
+            let what = format!(
+                "{time} is earlier than {now} on a line before; where the lease's timing is \
+                 given, sort the lines by their time, on one clock"
+            );
+            Err(Problem::field("time", what))
+        }
     }
 }
 

@@ -29,8 +29,13 @@
 //! - *Dead*: a text that no answer to come begins with is seen by nobody until the next
 //!   set, so all such texts are one state. What would only lead there takes effect when
 //!   it completes, or unseen before the next set.
+//!
+//! Where they are many all the same, as with thirty clients that all use `cas`, most are
+//! not needed to find *an* order. So a few are followed first, those in which the least
+//! took effect ([`NARROW_FIRST`]): if they reach the end, there is an order. If none of
+//! them does, that proves nothing, and more are followed, in the end all.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,6 +47,13 @@ use crate::history::Name;
 
 /// Any text that no answer to come begins with.
 const DEAD: Id = Id::MAX - 2;
+
+/// How many configurations are followed from one completion to the next: all.
+pub(crate) const ALL: [usize; 1] = [usize::MAX];
+/// First few of them, then more, then all.
+pub(crate) const NARROW_FIRST: [usize; 3] = [8, 256, usize::MAX];
+/// So many configurations are made of one before it is enough, where few are followed.
+const ENOUGH: usize = 2;
 
 /// What a search found.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,19 +80,49 @@ pub(crate) struct NoOrder {
 pub(crate) enum TooMuch {
     Steps,
     Bytes,
+    Time,
 }
 
 /// Searches for an order of operations, given in the order of their invokes, from any of
-/// these states on. Counts its work in `steps`; stops at the first completion past
-/// `until`, with an order up to there.
+/// these states on, with so many configurations at a time until one number of them is
+/// enough. Counts its work in `steps`; stops at the first completion past `until`, with an
+/// order up to there.
 pub(crate) fn search(
     operations: &[Operation],
     starts: &[Id],
     states: &mut States,
-    limit: Limit,
-    until: &AtomicU64,
+    limit: Limit<'_>,
+    (until, widths): (&AtomicU64, &[usize]),
     steps: &mut u64,
 ) -> Found {
+    let mut furthest = 0;
+    let mut found = Found::Order;
+    for width in widths {
+        let narrow;
+        (found, narrow) = followed(operations, starts, states, limit, (until, *width), steps);
+        match &mut found {
+            Found::NoOrder(NoOrder { op, .. }) if narrow => {
+                furthest = furthest.max(operations[*op].complete);
+            }
+            Found::TooMuch(_, before) => {
+                *before = furthest.max(*before);
+                break;
+            }
+            Found::Order | Found::NoOrder(_) => break,
+        }
+    }
+    found
+}
+
+/// One search, with at most so many configurations at a time; whether any was left out.
+fn followed(
+    operations: &[Operation],
+    starts: &[Id],
+    states: &mut States,
+    limit: Limit<'_>,
+    (until, width): (&AtomicU64, usize),
+    steps: &mut u64,
+) -> (Found, bool) {
     let appends = operations
         .iter()
         .any(|operation| matches!(operation.does, Does::Append(_)));
@@ -122,6 +164,8 @@ pub(crate) fn search(
         alive: BTreeMap::new(),
         blamed: None,
         met: None,
+        width,
+        narrow: false,
     };
     for op in completions {
         let now = operations[op].complete;
@@ -135,22 +179,28 @@ pub(crate) fn search(
         let mut next = Configs::default();
         for config in configs.each() {
             if let Err(limit) = search.drives(config, (slot, op), &mut next) {
-                return Found::TooMuch(limit, now);
+                return (Found::TooMuch(limit, now), search.narrow);
             }
         }
         if next.is_empty() {
-            return Found::NoOrder(search.culprit(&configs, (slot, op)));
+            let narrow = search.narrow;
+            let no_order = match narrow {
+                true => NoOrder { op, could: Vec::new() },
+                false => search.culprit(&configs, (slot, op)),
+            };
+            return (Found::NoOrder(no_order), narrow);
         }
+        search.narrow |= next.narrows(width);
         configs = next;
         search.ends(op);
     }
-    Found::Order
+    (Found::Order, search.narrow)
 }
 
 struct Search<'a> {
     operations: &'a [Operation],
     states: &'a mut States,
-    limit: Limit,
+    limit: Limit<'a>,
     steps: &'a mut u64,
     /// How many operations have begun.
     begun: usize,
@@ -176,6 +226,10 @@ struct Search<'a> {
     blamed: Option<usize>,
     /// The states met, when they are asked for.
     met: Option<BTreeSet<Id>>,
+    /// How many configurations are followed.
+    width: usize,
+    /// Whether some were left out.
+    narrow: bool,
 }
 
 /// What may be moved in one closure: of those that do the same, the sure ones first, and
@@ -240,11 +294,19 @@ impl Search<'_> {
         }
         let moves = self.moves(&from, op);
         let mut visited = BTreeSet::from([from.clone()]);
-        let mut stack = vec![from];
-        while let Some(config) = stack.pop() {
+        let mut queue = VecDeque::from([from]);
+        let mut made = 0;
+        while let Some(config) = queue.pop_front() {
+            if self.width != usize::MAX && (made == ENOUGH || visited.len() / 8 > self.width) {
+                self.narrow = true;
+                break;
+            }
             *self.steps += 1;
             if *self.steps > self.limit.steps {
                 return Err(TooMuch::Steps);
+            }
+            if self.limit.stop.load(Ordering::Relaxed) {
+                return Err(TooMuch::Time);
             }
             let groups = 64 * self.pending.groups.len() as u64;
             let held = next.bytes() + 96 * visited.len() as u64 + groups + self.states.bytes();
@@ -264,13 +326,14 @@ impl Search<'_> {
                 self.sees_at(&mut after, op);
                 if self.goes_on(&after, Some(op)) {
                     next.add(after);
+                    made += 1;
                 }
             }
             for mut after in self.moved(&config, &moves, op) {
                 *self.steps += 1;
                 self.sees_at(&mut after, op);
                 if visited.insert(after.clone()) {
-                    stack.push(after);
+                    queue.push_back(after);
                 }
             }
         }
@@ -315,7 +378,7 @@ impl Search<'_> {
                 && self.is_alive(after.state, target.complete)
             {
                 pending::insert(&mut after.taken, *slot);
-                made.push(after);
+                made.push((operation.complete, after));
             }
         }
         for group in &moves.groups {
@@ -338,10 +401,12 @@ impl Search<'_> {
                 && self.is_alive(after.state, target.complete)
             {
                 pending::use_one(&mut after.used, *group);
-                made.push(after);
+                made.push((NEVER, after));
             }
         }
-        made
+        // What must take effect soon costs the least.
+        made.sort_by_key(|(complete, _)| *complete);
+        made.into_iter().map(|(_, after)| after).collect()
     }
 
     /// What becomes of the configuration if this operation takes effect now.

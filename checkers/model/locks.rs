@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::calls::{Call, Calls, Ended};
 use super::guess::token;
-use super::{Budget, Model};
+use super::Model;
+use crate::budget::Budget;
 use crate::history::Kind;
 use crate::linearizable::mutex::{Mutex, Step};
 use crate::linearizable::owned::{self, Owned};
 use crate::linearizable::states::{Id, States};
 use crate::linearizable::witness::Part;
-use crate::linearizable::{Does, Limit, NEVER, Operation};
+use crate::linearizable::{Does, Limit, NEVER, NOBODY_STOPS, Operation};
 use crate::verdict::{Evidence, Verdict};
 
 /// How many operations of a lock without owners are remembered for evidence.
@@ -148,10 +149,17 @@ impl Locks {
         let bytes = self.budget.bytes;
         if self.held * BYTES > bytes {
             self.unknown = Some(format!(
-                "{} operations are under way or were never answered at index {index}, more than \
-                 the budget of {bytes} bytes holds; up to there the locks have an order",
-                self.held
+                "{} operations are under way or were never answered at index {index}; up to there \
+                 the locks have an order: {}",
+                self.held,
+                self.budget.more_memory()
             ));
+        }
+    }
+
+    pub fn gives_up(&mut self, why: String) {
+        if !self.over() {
+            self.unknown = Some(format!("{why}; up to there the locks have an order"));
         }
     }
 
@@ -340,6 +348,7 @@ fn of_anybody(
     let limit = Limit {
         steps: budget.steps.min(super::registers::WITNESS_STEPS),
         bytes: budget.bytes,
+        stop: &NOBODY_STOPS,
     };
     let part = Part {
         operations,
@@ -391,10 +400,14 @@ fn of_anybody(
         (Some(before), 2) => format!(
             "{name} {did} {lock}, which {before} had {did}, and no {other} can have come in between"
         ),
-        (Some(_), count) => format!(
-            "{name} {did} {lock}, and no order explains the {count} operations shown: too few \
-             {other}s can have come in between"
-        ),
+        (Some(_), _) => {
+            let same = shown.iter().filter(|one| one.does == culprit.does).count();
+            let needed = same - 1;
+            format!(
+                "{name} {did} {lock}: that is the last of {same} that {did} it, and fewer than \
+                 the {needed} {other}s that must come in between them can have happened"
+            )
+        }
         (None, _) => format!("{name} {did} {lock}, and no {other} can have come before"),
     };
     let mut events: Vec<u64> = (shown.iter())

@@ -5,15 +5,16 @@
 //! to are kept and searched at the end.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compact_str::ToCompactString;
 
 use super::calls::{Call, Calls, Ended};
-use super::{Budget, Model, keys, words};
+use super::{Model, keys, words};
+use crate::budget::Budget;
 use crate::history::{F, Kind, Name};
 use crate::import::Value;
-use crate::linearizable::search::{Found, NoOrder, TooMuch, search};
+use crate::linearizable::search::{Found, NARROW_FIRST, NoOrder, TooMuch, search};
 use crate::linearizable::states::States;
 use crate::linearizable::witness::Part;
 use crate::linearizable::{Does, Limit, NEVER, Operation};
@@ -250,10 +251,10 @@ impl Registers {
             if self.held * HELD_BYTES > self.budget.bytes {
                 self.unknown.get_or_insert_with(|| {
                     format!(
-                        "{} operations are under way or were never answered at index {complete}, \
-                         more than the budget of {} bytes holds; up to there the registers have \
-                         an order",
-                        self.held, self.budget.bytes
+                        "{} operations are under way or were never answered at index {complete}; \
+                         up to there the registers have an order: {}",
+                        self.held,
+                        self.budget.more_memory()
                     )
                 });
             }
@@ -261,12 +262,18 @@ impl Registers {
         Ok(())
     }
 
-    pub fn verdict(mut self, calls: &Calls) -> (Model, Verdict) {
-        let verdict = self.decides(calls);
+    pub fn gives_up(&mut self, why: String) {
+        if self.found.is_none() {
+            self.unknown.get_or_insert(why);
+        }
+    }
+
+    pub fn verdict(mut self, calls: &Calls, stop: &AtomicBool) -> (Model, Verdict) {
+        let verdict = self.decides(calls, stop);
         (self.model, verdict)
     }
 
-    fn decides(&mut self, calls: &Calls) -> Verdict {
+    fn decides(&mut self, calls: &Calls, stop: &AtomicBool) -> Verdict {
         if let Some(evidence) = self.found.take() {
             return Verdict::Violated(evidence);
         }
@@ -282,6 +289,7 @@ impl Registers {
         let limit = Limit {
             steps: self.budget.steps,
             bytes: self.budget.bytes.saturating_sub(kept) / at_once,
+            stop,
         };
         let full = self.full;
         let kv = self.model == Model::Kv;
@@ -308,9 +316,9 @@ impl Registers {
         }
         if let Some(full) = full.filter(|_| count > 0) {
             return Verdict::Unknown(format!(
-                "the history does not fit into the budget of {} bytes from index {full} on, and \
-                 {count} of its keys must be kept, as a value is written again or found by cas",
-                self.budget.bytes
+                "the history does not fit into memory from index {full} on, and {count} of its \
+                 keys must be kept, as a value is written again, found by cas or appended to: {}",
+                self.budget.more_memory()
             ));
         }
         let undecided: Vec<&Searched> = (searched.iter())
@@ -320,13 +328,20 @@ impl Registers {
             let Found::TooMuch(what, before) = &key.found else {
                 unreachable!("only those were taken");
             };
-            let budget = match what {
-                TooMuch::Steps => format!("{} steps", limit.steps),
-                TooMuch::Bytes => format!("{} bytes", limit.bytes),
+            let ended = match what {
+                TooMuch::Steps => format!(
+                    "{} steps were not enough: give more (--max-steps)",
+                    limit.steps
+                ),
+                TooMuch::Bytes => format!(
+                    "memory was not enough: give more than {} bytes (--max-memory)",
+                    self.budget.bytes
+                ),
+                TooMuch::Time => "the time was over".to_owned(),
             };
             return Verdict::Unknown(format!(
-                "the operations of {} have an order up to index {before}, where the budget of \
-                 {budget} ended; {} of {count} keys searched are decided, and have one",
+                "the operations of {} have an order up to index {before}, and {} of {count} keys \
+                 searched are decided, and have one; {ended}",
                 object(calls.key(key.key)),
                 count - undecided.len()
             ));
@@ -405,14 +420,14 @@ impl Searched {
     }
 
     /// Searches as long as no other key has gone wrong before.
-    fn search(&mut self, limit: Limit, until: &AtomicU64) {
+    fn search(&mut self, limit: Limit<'_>, until: &AtomicU64) {
         let starts = [self.start];
         self.found = search(
             &self.operations,
             &starts,
             &mut self.states,
             limit,
-            until,
+            (until, &NARROW_FIRST),
             &mut 0,
         );
         if let Some(culprit) = self.no_order() {
@@ -428,7 +443,7 @@ impl Searched {
         }
     }
 
-    fn evidence(&self, model: Model, limit: Limit, calls: &Calls) -> Option<Evidence> {
+    fn evidence(&self, model: Model, limit: Limit<'_>, calls: &Calls) -> Option<Evidence> {
         let Found::NoOrder(NoOrder { op, could }) = &self.found else {
             return None;
         };

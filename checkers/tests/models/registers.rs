@@ -1,6 +1,6 @@
 //! Registers, with `cas` and without.
 
-use deposed_checkers::model::Budget;
+use deposed_checkers::budget::Budget;
 use deposed_checkers::model::Model::{CasRegister, Register};
 use deposed_checkers::verdict::{Check, Verdict};
 
@@ -162,14 +162,13 @@ fn a_budget_that_ends_is_unknown() {
     let why = unknown(1, 1 << 20).unwrap();
     assert_eq!(
         why,
-        "the operations of key 8 have an order up to index 5, where the budget of 1 steps ended; \
-         1 of 2 keys searched are decided, and have one"
+        "the operations of key 8 have an order up to index 5, and 1 of 2 keys searched are \
+         decided, and have one; 1 steps were not enough: give more (--max-steps)"
     );
-    assert!(
-        unknown(2, 100)
-            .unwrap()
-            .contains("does not fit into the budget of 100 bytes")
-    );
+    // One call under way fits, and what must be kept does not.
+    let why = unknown(2, 1_600).unwrap();
+    assert!(why.starts_with("the history does not fit into memory from index"), "{why}");
+    assert!(why.ends_with("give more memory than 1.6 kB (--max-memory)"), "{why}");
 }
 
 /// Timed-out operations that do the same are counted, not told apart: two hundred of
