@@ -209,7 +209,9 @@ impl Judge {
                 most = most.max(remembered.things);
             }
         }
-        self.count_in = COUNTED_EVERY.max(most / 4).min(1 + self.budget.things() / 4);
+        self.count_in = COUNTED_EVERY
+            .max(most / 4)
+            .min(1 + self.budget.things() / 4);
         self.gave_up = calls.beyond(self.budget);
         if self.gave_up.is_some() {
             self.pairing.forget();

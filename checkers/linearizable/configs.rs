@@ -90,7 +90,11 @@ impl Configs {
         let mut last = None;
         let mut placed: Vec<(usize, Config)> = Vec::with_capacity(count);
         for (_, config) in ranked {
-            place = if last == Some(config.state) { place + 1 } else { 0 };
+            place = if last == Some(config.state) {
+                place + 1
+            } else {
+                0
+            };
             last = Some(config.state);
             placed.push((place, config));
         }

@@ -36,14 +36,18 @@
 //! them does, that proves nothing, and more are followed, in the end all.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::configs::{Config, Configs};
-use super::pending::{self, Pending, Slot};
+use super::pending::{self, Pending};
 use super::states::{Id, States};
 use super::{Does, Limit, NEVER, Operation};
 use crate::history::Name;
+
+mod ahead;
+mod moves;
+#[cfg(test)]
+mod tests;
 
 /// Any text that no answer to come begins with.
 const DEAD: Id = Id::MAX - 2;
@@ -51,7 +55,7 @@ const DEAD: Id = Id::MAX - 2;
 /// How many configurations are followed from one completion to the next: all.
 pub(crate) const ALL: [usize; 1] = [usize::MAX];
 /// First few of them, then more, then all.
-pub(crate) const NARROW_FIRST: [usize; 3] = [8, 256, usize::MAX];
+pub(crate) const NARROW_FIRST: [usize; 4] = [8, 32, 256, usize::MAX];
 /// So many configurations are made of one before it is enough, where few are followed.
 const ENOUGH: usize = 2;
 
@@ -185,7 +189,10 @@ fn followed(
         if next.is_empty() {
             let narrow = search.narrow;
             let no_order = match narrow {
-                true => NoOrder { op, could: Vec::new() },
+                true => NoOrder {
+                    op,
+                    could: Vec::new(),
+                },
                 false => search.culprit(&configs, (slot, op)),
             };
             return (Found::NoOrder(no_order), narrow);
@@ -230,15 +237,6 @@ struct Search<'a> {
     width: usize,
     /// Whether some were left out.
     narrow: bool,
-}
-
-/// What may be moved in one closure: of those that do the same, the sure ones first, and
-/// those that end first before others.
-struct Moves {
-    slots: Vec<(usize, Slot)>,
-    groups: Vec<usize>,
-    /// What some operation under way finds; none if all is of use.
-    wanted: Option<BTreeSet<Id>>,
 }
 
 impl Search<'_> {
@@ -338,238 +336,6 @@ impl Search<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Every configuration that one operation under way makes of this one, where that
-    /// can be of use.
-    fn moved(&mut self, config: &Config, moves: &Moves, op: usize) -> Vec<Config> {
-        let (target, now) = (self.operations[op], self.now());
-        let wanted = |state: Id| {
-            let wanted = moves.wanted.as_ref();
-            wanted.is_none_or(|wanted| wanted.contains(&state))
-        };
-        // To set again what was set just now hides nothing more.
-        let again = |does| does == Does::Set(config.state) && config.set == now;
-        let mut made = Vec::new();
-        // What was not taken of those alike that surely happened, soonest end first.
-        let mut sure: Option<(Does, u64)> = None;
-        let mut tried: Option<(Does, bool)> = None;
-        for (slot, Slot { operation, .. }) in &moves.slots {
-            let (does, must) = (operation.does, operation.must);
-            let alike = target.must && does == target.does;
-            if alike || pending::has(&config.taken, *slot) || tried == Some((does, must)) {
-                continue;
-            }
-            tried = Some((does, must));
-            if must {
-                sure = Some((does, operation.complete));
-            } else if sure.is_some_and(|(other, end)| other == does && end <= operation.complete) {
-                continue;
-            }
-            let useful = match does {
-                Does::See(_) => false,
-                Does::Set(_) if !must && again(does) => false,
-                Does::Set(state) => wanted(state),
-                Does::Swap(_, state) => must || wanted(state),
-                Does::Append(_) => true,
-            };
-            if useful
-                && let Some(mut after) = self.after(config, *operation)
-                && self.is_alive(after.state, target.complete)
-            {
-                pending::insert(&mut after.taken, *slot);
-                made.push((operation.complete, after));
-            }
-        }
-        for group in &moves.groups {
-            let (does, asked) = self.pending.groups[*group];
-            let sooner = |(slot, other): &(usize, Slot)| {
-                let other = other.operation;
-                other.must && other.does == does && !pending::has(&config.taken, *slot)
-            };
-            let idle = again(does)
-                || pending::used(&config.used, *group) >= asked
-                || (target.must && does == target.does)
-                || moves.slots.iter().any(sooner);
-            let operation = Operation {
-                does,
-                complete: NEVER,
-                ..target
-            };
-            if !idle
-                && let Some(mut after) = self.after(config, operation)
-                && self.is_alive(after.state, target.complete)
-            {
-                pending::use_one(&mut after.used, *group);
-                made.push((NEVER, after));
-            }
-        }
-        // What must take effect soon costs the least.
-        made.sort_by_key(|(complete, _)| *complete);
-        made.into_iter().map(|(_, after)| after).collect()
-    }
-
-    /// What becomes of the configuration if this operation takes effect now.
-    fn after(&mut self, config: &Config, operation: Operation) -> Option<Config> {
-        let mut after = config.clone();
-        match operation.does {
-            Does::See(state) if state == config.state => {}
-            Does::Swap(from, to) if from == config.state => after.state = to,
-            Does::See(_) | Does::Swap(..) => return None,
-            Does::Set(state) => {
-                after.state = state;
-                after.set = self.now();
-            }
-            Does::Append(_) if config.state == DEAD => {}
-            Does::Append(text) => after.state = self.states.append(config.state, text),
-        }
-        Some(after)
-    }
-
-    /// An index after all that has begun, and before all that begins.
-    fn now(&self) -> u64 {
-        let last = self
-            .begun
-            .checked_sub(1)
-            .map(|op| self.operations[op].invoke);
-        last.map_or(0, |invoke| invoke + 1)
-    }
-
-    /// What sees the state that is there takes effect.
-    fn sees_at(&self, config: &mut Config, except: usize) {
-        for (slot, Slot { op, operation }) in self.pending.slots() {
-            if op != except && operation.does == Does::See(config.state) {
-                pending::insert(&mut config.taken, slot);
-            }
-        }
-    }
-
-    fn moves(&self, from: &Config, op: usize) -> Moves {
-        let not_taken =
-            |(slot, other): &(usize, Slot)| other.op != op && !pending::has(&from.taken, *slot);
-        let mut slots: Vec<(usize, Slot)> = self.pending.slots().filter(not_taken).collect();
-        slots.sort_unstable_by_key(|(_, Slot { operation, .. })| {
-            (operation.does, !operation.must, operation.complete)
-        });
-        if self.appends {
-            let groups = (0..self.pending.groups.len()).collect();
-            return Moves {
-                slots,
-                groups,
-                wanted: None,
-            };
-        }
-        let found = slots.iter().map(|(_, slot)| slot.operation.does);
-        let found = found.chain([self.operations[op].does]);
-        let mut wanted: BTreeSet<Id> = found.filter_map(Does::finds).collect();
-        let mut next: Vec<Id> = wanted.iter().copied().collect();
-        let mut groups = Vec::new();
-        while let Some(state) = next.pop() {
-            for group in self.making.get(&state).into_iter().flatten() {
-                groups.push(*group);
-                let finds = self.pending.groups[*group].0.finds();
-                next.extend(finds.filter(|state| wanted.insert(*state)));
-            }
-        }
-        groups.sort_unstable();
-        Moves {
-            slots,
-            groups,
-            wanted: Some(wanted),
-        }
-    }
-
-    /// Whether a state can be seen, or what is appended to it, by a completion from now on.
-    fn is_alive(&mut self, state: Id, now: u64) -> bool {
-        if !self.appends {
-            return true;
-        }
-        if state == DEAD {
-            return false;
-        }
-        let until = match self.alive.get(&state) {
-            Some(until) => *until,
-            None => {
-                let name = self.states.name(state);
-                let longer = self
-                    .answers
-                    .range::<str, _>((Bound::Included(name), Bound::Unbounded));
-                let seen = longer.take_while(|(answer, _)| answer.starts_with(name));
-                let until = seen.map(|(_, complete)| *complete).max().unwrap_or(0);
-                self.alive.insert(state, until);
-                until
-            }
-        };
-        until >= now
-    }
-
-    /// Whether what is seen next can still be explained; `except` took effect.
-    fn goes_on(&mut self, config: &Config, except: Option<usize>) -> bool {
-        let mut upcoming = self.sees[self.seen..].iter().copied();
-        let next = upcoming.find(|see| {
-            let slot = self.pending.slot(*see);
-            Some(*see) != except && !slot.is_some_and(|slot| pending::has(&config.taken, slot))
-        });
-        let Some(see) = next else { return true };
-        let Does::See(seen) = self.operations[see].does else {
-            return true;
-        };
-        if self
-            .states
-            .name(seen)
-            .starts_with(self.states.name(config.state))
-        {
-            return true;
-        }
-        if !self.sources.contains_key(&see) {
-            let sources = self.sources_of(see, seen);
-            self.sources.insert(see, sources);
-        }
-        let sources = &self.sources[&see];
-        let can_come = |set: &usize| self.can_come(config, *set, except);
-        if sources.iter().any(can_come) {
-            return true;
-        }
-        let later =
-            |blamed: usize| self.operations[blamed].complete < self.operations[see].complete;
-        if self.blamed.is_none_or(later) {
-            self.blamed = Some(see);
-        }
-        false
-    }
-
-    /// The sets that can still take effect before this see ends, and that begin it.
-    fn sources_of(&self, see: usize, seen: Id) -> Vec<usize> {
-        let seen = self.states.name(seen);
-        let until = self.operations[see].complete;
-        let under_way = self.pending.slots().map(|(_, slot)| slot.op);
-        let later = (self.begun..self.operations.len())
-            .take_while(|op| self.operations[*op].invoke < until);
-        let lost = self.lost_sets.iter().copied();
-        (lost.chain(under_way).chain(later))
-            .filter(|op| match self.operations[*op].does {
-                Does::Set(state) => seen.starts_with(self.states.name(state)),
-                _ => false,
-            })
-            .collect()
-    }
-
-    fn can_come(&self, config: &Config, set: usize, except: Option<usize>) -> bool {
-        let operation = self.operations[set];
-        if Some(set) == except {
-            return false;
-        }
-        if set >= self.begun {
-            return true;
-        }
-        if operation.complete == NEVER {
-            let mut groups = self.pending.groups.iter().enumerate();
-            return groups.any(|(at, (does, asked))| {
-                *does == operation.does && pending::used(&config.used, at) < *asked
-            });
-        }
-        let slot = self.pending.slot(set);
-        slot.is_some_and(|slot| !pending::has(&config.taken, slot))
     }
 
     /// Where it went wrong, and what could have been there.

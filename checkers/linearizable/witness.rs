@@ -41,7 +41,14 @@ impl Part<'_> {
             }
         };
         let operations: Vec<Operation> = part.iter().map(|(_, operation)| *operation).collect();
-        match search(&operations, &starts, states, limit, (&FOREVER, &ALL), &mut 0) {
+        match search(
+            &operations,
+            &starts,
+            states,
+            limit,
+            (&FOREVER, &ALL),
+            &mut 0,
+        ) {
             Found::NoOrder(NoOrder { op, .. }) => Some(op),
             Found::Order | Found::TooMuch(..) => None,
         }

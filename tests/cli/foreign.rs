@@ -197,7 +197,10 @@ fn the_timing_of_a_lease_can_be_told() {
     fs::write(dir.join("early.csv"), early).expect("it can be written");
     let (code, out, _) = deposed(&dir, "check DIR/early.csv");
     assert_eq!(code, 0, "{out}");
-    assert!(out.contains("--lease ttl="), "it says how more is judged: {out}");
+    assert!(
+        out.contains("--lease ttl="),
+        "it says how more is judged: {out}"
+    );
 
     let (code, out, _) = deposed(&dir, "check DIR/early.csv --lease ttl=15s,drift=1%");
     assert_eq!(code, 1, "{out}");
@@ -212,12 +215,28 @@ fn the_timing_of_a_lease_can_be_told() {
     let back = early.replace("7010000000", "6000000000");
     fs::write(dir.join("back.csv"), back).expect("it can be written");
     let asked = "check DIR/back.csv --lease ttl=15s";
-    refuses(&dir, asked, "back.csv:5:1: field 'time': 6000000000 is earlier than 7000000000");
+    refuses(
+        &dir,
+        asked,
+        "back.csv:5:1: field 'time': 6000000000 is earlier than 7000000000",
+    );
     fs::write(dir.join("late.csv"), LATE).expect("it can be written");
-    refuses(&dir, "check DIR/late.csv --lease ttl=15s", "field 'time': missing");
-    refuses(&dir, "check DIR/late.csv --lease drift=1%", "a lease has a ttl: ttl=15s");
+    refuses(
+        &dir,
+        "check DIR/late.csv --lease ttl=15s",
+        "field 'time': missing",
+    );
+    refuses(
+        &dir,
+        "check DIR/late.csv --lease drift=1%",
+        "a lease has a ttl: ttl=15s",
+    );
     fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
-    refuses(&dir, "check DIR/stale.edn --lease ttl=15s", "leave --lease out");
+    refuses(
+        &dir,
+        "check DIR/stale.edn --lease ttl=15s",
+        "leave --lease out",
+    );
 }
 
 /// What a model has nothing to do with is in neither of the two.
@@ -239,7 +258,10 @@ fn a_budget_is_an_option() {
     fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
     let (code, out, _) = deposed(&dir, "check DIR/stale.edn --max-steps 1");
     assert_eq!(code, 3, "{out}");
-    assert!(out.contains("1 steps were not enough: give more (--max-steps)"), "{out}");
+    assert!(
+        out.contains("1 steps were not enough: give more (--max-steps)"),
+        "{out}"
+    );
     let open: String = (0..2_000)
         .map(|at| format!("p{at},invoke,acquire\n"))
         .collect();
@@ -248,7 +270,10 @@ fn a_budget_is_an_option() {
         let asked = format!("check DIR/open.csv --max-memory 1MB --model {model}");
         let (code, out, _) = deposed(&dir, &asked);
         assert_eq!(code, 3, "{model}: {out}");
-        assert!(out.contains("give more memory than 1 MB (--max-memory)"), "{model}: {out}");
+        assert!(
+            out.contains("give more memory than 1 MB (--max-memory)"),
+            "{model}: {out}"
+        );
     }
     let (code, out, _) = deposed(&dir, "check DIR/open.csv --for 0s");
     assert_eq!(code, 3, "{out}");

@@ -40,11 +40,12 @@ pub(super) fn judged(
     let (format, file) = (entries.format(), entries.file().to_owned());
     let mut count = 0;
     let counting = entries.by_ref().inspect(|_| count += 1);
-    let (model, verdicts) = judge(counting, &file, args, only, stop).map_err(|error| match error {
-        JudgeError::Read(error) => error.to_string(),
-        JudgeError::Misfit { place, why } => format!("{file}:{place}: {why}"),
-        error => format!("{file}: {error}; name it with --model"),
-    })?;
+    let (model, verdicts) =
+        judge(counting, &file, args, only, stop).map_err(|error| match error {
+            JudgeError::Read(error) => error.to_string(),
+            JudgeError::Misfit { place, why } => format!("{file}:{place}: {why}"),
+            error => format!("{file}: {error}; name it with --model"),
+        })?;
     if args.lease.is_some() && model != Model::Lease {
         return Err(format!(
             "{file}: judged as {model}, in which no time counts: leave --lease out, or name \

@@ -127,7 +127,9 @@ fn what_was_written_before_a_file_was_moved_is_judged() {
 fn gzipped_is_refused() {
     let path = scratch("gzipped");
     fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
-    let judged = followed(&path, &[], Budget::default(), || panic!("it is told at once"));
+    let judged = followed(&path, &[], Budget::default(), || {
+        panic!("it is told at once")
+    });
     refused(judged, "it is gzipped");
 }
 
