@@ -196,6 +196,9 @@ fn the_timing_of_a_lease_can_be_told() {
                  7000000000,b,invoke,acquire,\n7010000000,b,ok,acquire,4\n";
     fs::write(dir.join("early.csv"), early).expect("it can be written");
     let (code, out, _) = deposed(&dir, "check DIR/early.csv");
+    assert_eq!(code, 1, "a lock does not run out: {out}");
+    assert!(out.contains("--model lease"), "but a lease does: {out}");
+    let (code, out, _) = deposed(&dir, "check DIR/early.csv --model lease");
     assert_eq!(code, 0, "{out}");
     assert!(
         out.contains("--lease ttl="),

@@ -28,6 +28,8 @@ pub(super) struct Foreign {
     pub(super) verdicts: Verdicts,
     /// Whether it is known how long a lease lasts.
     timed: bool,
+    /// Whether the model was told by the operations alone.
+    guessed: bool,
 }
 
 /// Judges by the model that is named, or that the first operations tell.
@@ -59,7 +61,14 @@ pub(super) fn judged(
         left_out: entries.left_out().to_vec(),
         verdicts,
         timed: args.lease.is_some(),
+        guessed: named(args).is_none(),
     })
+}
+
+/// Whose timing is told is a lease.
+fn named(args: &CheckArgs) -> Option<Model> {
+    let timed = args.lease.is_some().then_some(Model::Lease);
+    args.model.or(timed)
 }
 
 fn judge(
@@ -73,7 +82,7 @@ fn judge(
         model,
         certain,
         entries,
-    } = model::opening(entries, args.model)?;
+    } = model::opening(entries, named(args))?;
     if model != Model::Lease {
         let named = certain.then_some(model);
         let judged = model::judge_until(entries, named, budget(args), stop)?;
@@ -140,6 +149,10 @@ impl Foreign {
         if self.model == Model::Lease && !self.timed {
             text += "  how long its leases last is not known: --lease ttl=15s,drift=1% tells it, and \
                      more is judged\n";
+        }
+        if self.guessed && convicted && self.model.check() == Some(Check::MutexLinearizable) {
+            text += "  if its locks run out by themselves they are leases: --model lease, or --lease \
+                     ttl=15s\n";
         }
         for left_out in &self.left_out {
             text += &format!("  left out: {}\n", printable(left_out));
