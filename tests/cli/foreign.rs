@@ -237,7 +237,7 @@ fn the_timing_of_a_lease_can_be_told() {
     fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
     refuses(
         &dir,
-        "check DIR/stale.edn --lease ttl=15s",
+        "check DIR/stale.edn --model cas-register --lease ttl=15s",
         "leave --lease out",
     );
 }
