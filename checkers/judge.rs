@@ -148,7 +148,7 @@ impl Judge {
 
     /// The same judge, which may remember so much and no more.
     pub fn within(self, budget: Budget) -> Self {
-        let count_in = COUNTED_EVERY.min(1 + budget.things / 4);
+        let count_in = COUNTED_EVERY.min(1 + budget.things() / 4);
         Judge {
             budget,
             count_in,
@@ -209,11 +209,18 @@ impl Judge {
                 most = most.max(remembered.things);
             }
         }
-        self.count_in = COUNTED_EVERY.max(most / 4).min(1 + self.budget.things / 4);
+        self.count_in = COUNTED_EVERY
+            .max(most / 4)
+            .min(1 + self.budget.things() / 4);
         self.gave_up = calls.beyond(self.budget);
         if self.gave_up.is_some() {
             self.pairing.forget();
         }
+    }
+
+    /// Whether nothing more is judged: too many calls are open for the [`Budget`].
+    pub fn gave_up(&self) -> bool {
+        self.gave_up.is_some()
     }
 
     /// The checks that are sure by now to be violated, whatever may follow.

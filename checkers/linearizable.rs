@@ -18,6 +18,8 @@ pub(crate) mod search;
 pub(crate) mod states;
 pub(crate) mod witness;
 
+use std::sync::atomic::AtomicBool;
+
 use states::Id;
 
 /// The index of a completion that never came.
@@ -68,11 +70,16 @@ pub(crate) struct Operation {
 }
 
 /// How much work and memory a search may take. Counted and not timed, so that the same
-/// history and the same limit give the same verdict everywhere.
+/// history and the same limit give the same verdict everywhere, unless somebody stops it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
+pub(crate) struct Limit<'a> {
     /// Configurations looked at.
     pub steps: u64,
     /// Bytes of configurations held at once.
     pub bytes: u64,
+    /// Whether whoever waits has waited enough.
+    pub stop: &'a AtomicBool,
 }
+
+/// Of a search that may go on as far as its limit.
+pub(crate) static NOBODY_STOPS: AtomicBool = AtomicBool::new(false);

@@ -6,7 +6,8 @@
 //! ```
 //! use deposed_checkers::history::Kind;
 //! use deposed_checkers::import::{Entry, Place, Value};
-//! use deposed_checkers::model::{Budget, judge};
+//! use deposed_checkers::budget::Budget;
+//! use deposed_checkers::model::judge;
 //! use deposed_checkers::verdict::{Check, Verdict};
 //!
 //! let line = |index, process: &str, kind, f: &str, value| Entry {
@@ -41,7 +42,9 @@
 //! called by a name, like `nemesis`, are skipped unless they are calls of the model.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::budget::Budget;
 use crate::history::Kind;
 use crate::import::{Entry, Place};
 use crate::verdict::{Check, Verdict, Verdicts};
@@ -131,30 +134,6 @@ impl fmt::Display for Model {
     }
 }
 
-/// How much a judgement may take before it is given up as Unknown. Work is counted and
-/// not timed: the same history with the same budget has the same verdict everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// Configurations looked at for each key; a million or so take a second.
-    pub steps: u64,
-    /// Bytes of memory, about: for the history where it must be kept, for operations
-    /// that stay open, and for what is searched at once.
-    pub bytes: u64,
-    /// How many keys are searched at once.
-    pub jobs: usize,
-}
-
-impl Default for Budget {
-    /// Twenty million steps, one GiB, two keys at once.
-    fn default() -> Self {
-        Budget {
-            steps: 20_000_000,
-            bytes: 1 << 30,
-            jobs: 2,
-        }
-    }
-}
-
 /// What was judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
@@ -216,6 +195,21 @@ pub fn judge<E>(
     model: Option<Model>,
     budget: Budget,
 ) -> Result<Judged, JudgeError<E>> {
+    judge_until(entries, model, budget, &AtomicBool::new(false))
+}
+
+/// The same until `stop` is set, as by a timer: what is undecided then is Unknown, and
+/// what was found before stands. Nothing is read any more.
+///
+/// # Errors
+///
+/// Those of [`judge`].
+pub fn judge_until<E>(
+    entries: impl IntoIterator<Item = Result<Entry, E>>,
+    model: Option<Model>,
+    budget: Budget,
+    stop: &AtomicBool,
+) -> Result<Judged, JudgeError<E>> {
     let Opening {
         model,
         certain,
@@ -230,6 +224,10 @@ pub fn judge<E>(
     };
     for entry in entries {
         let entry = entry.map_err(JudgeError::Read)?;
+        if stop.load(Ordering::Relaxed) {
+            object.gives_up(format!("the time was over at index {}", entry.index));
+            break;
+        }
         if entry.kind == Kind::Invoke {
             if let Some(call) = calls.begins(&entry)? {
                 object.begins(call).map_err(|why| misfit(&entry, why))?;
@@ -237,10 +235,19 @@ pub fn judge<E>(
         } else if let Some(ended) = calls.ends(&entry)? {
             object.ends(ended).map_err(|why| misfit(&entry, why))?;
         }
+        if calls.bytes() > budget.bytes {
+            object.gives_up(format!(
+                "{} at index {}: {}",
+                calls.remembered(),
+                entry.index,
+                budget.more_memory()
+            ));
+            break;
+        }
     }
     let (model, verdict) = match object {
         Object::Locks(locks) => (model, locks.verdict(&calls)),
-        Object::Registers(registers) => registers.verdict(&calls),
+        Object::Registers(registers) => registers.verdict(&calls, stop),
     };
     let verdicts = Check::ALL.map(|other| match other {
         _ if other == check => (check, verdict.clone()),
@@ -264,6 +271,14 @@ enum Object {
 }
 
 impl Object {
+    /// Nothing more is looked at.
+    fn gives_up(&mut self, why: String) {
+        match self {
+            Object::Locks(locks) => locks.gives_up(why),
+            Object::Registers(registers) => registers.gives_up(why),
+        }
+    }
+
     fn begins(&mut self, call: &calls::Call) -> Result<(), String> {
         match self {
             Object::Locks(locks) => locks.begins(call),

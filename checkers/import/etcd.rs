@@ -18,8 +18,6 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::{
     Place, Problem, ReadError, Unmarked, Value,
     fault::Fault,
@@ -27,6 +25,10 @@ use super::{
     operation::Operation,
 };
 use crate::history::{Kind, Name, Nanos};
+
+mod line;
+
+use line::{Line, Request, Response, Step, Txn};
 
 /// A report: read at the first operation that is asked for.
 pub(super) struct Report<R> {
@@ -135,129 +137,6 @@ fn clients(folder: &Path) -> std::io::Result<Vec<std::path::PathBuf>> {
     }
     clients.sort();
     Ok(clients.into_iter().map(|(_, path)| path).collect())
-}
-
-/// One line.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Line {
-    client_id: i64,
-    input: Request,
-    call: i64,
-    output: Response,
-    #[serde(default)]
-    r#return: i64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Request {
-    r#type: String,
-    #[serde(default)]
-    range: Option<Range>,
-    #[serde(default)]
-    txn: Option<Txn>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Range {
-    start: String,
-    /// Before 2023: the key of a single-key range, and whether it is a prefix.
-    key: String,
-    end: String,
-    with_prefix: bool,
-    limit: i64,
-    revision: i64,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Txn {
-    conditions: Option<Vec<Condition>>,
-    operations_on_success: Option<Vec<Step>>,
-    operations_on_failure: Option<Vec<Step>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Condition {
-    key: String,
-    expected_revision: i64,
-    expected_version: i64,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Step {
-    r#type: String,
-    range: Range,
-    put: Put,
-    delete: Delete,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Put {
-    key: String,
-    value: Datum,
-    #[serde(rename = "LeaseID")]
-    lease: i64,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Delete {
-    key: String,
-}
-
-/// A short value, or the hash of a long one: the test keeps no more of it.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Datum {
-    value: String,
-    hash: u32,
-}
-
-impl Datum {
-    fn value(&self) -> Value {
-        match self.hash {
-            0 => Value::Text(self.value.as_str().into()),
-            hash => Value::Tagged("hash".into(), Box::new(Value::Int(i64::from(hash)))),
-        }
-    }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Response {
-    txn: Option<Outcome>,
-    range: Option<Found>,
-    client_error: String,
-    revision: i64,
-    error: String,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Outcome {
-    failure: bool,
-    results: Option<Vec<Found>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct Found {
-    #[serde(rename = "KVs")]
-    kvs: Option<Vec<KeyValue>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase", default)]
-struct KeyValue {
-    key: String,
-    value: Datum,
-    mod_revision: i64,
 }
 
 /// What an operation asks, where it is one of a register.
@@ -422,18 +301,6 @@ fn body(input: Request, output: Response, place: Place) -> Result<Body, Fault> {
     }
 }
 
-impl Range {
-    fn one_key(&self) -> Option<Name> {
-        let start = if self.start.is_empty() {
-            &self.key
-        } else {
-            &self.start
-        };
-        let one = self.end.is_empty() && !self.with_prefix;
-        one.then(|| start.as_str().into())
-    }
-}
-
 impl Txn {
     /// The keys that it may change.
     fn changed(&self) -> Vec<Name> {
@@ -479,20 +346,6 @@ impl Txn {
             _ => None,
         };
         Some((name, asked.map(|asked| (asked, lease))))
-    }
-}
-
-impl Found {
-    fn of(&self, key: &str) -> Option<&KeyValue> {
-        self.kvs.iter().flatten().find(|found| found.key == key)
-    }
-
-    fn value(&self, key: &str) -> Value {
-        self.of(key).map_or(Value::Nil, |found| found.value.value())
-    }
-
-    fn revision(&self, key: &str) -> i64 {
-        self.of(key).map_or(0, |found| found.mod_revision)
     }
 }
 

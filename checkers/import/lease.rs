@@ -17,34 +17,25 @@
 //! checks which need these claim nothing, and say which it was. Where it has no tokens, those
 //! that need tokens do the same. Lines stand in the order in which things happened, which
 //! is all that is judged of time: one that is earlier than the line before takes that one's.
+//! Who knows the lease's timing gives it in the [`header`], and must have true times then, on
+//! every line and in order: [`Events::timed`].
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use super::{Entry, Problem, ReadError, Value};
 use crate::history::{
-    Acquire, Answer, Body, Delete, Event, F, FORMAT_VERSION, Failure, Fence, Follow, Header, Kind,
-    Lead, NEMESIS, Name, Nanos, Observation, Op, Read, Release, Renew, Token, Write,
+    Acquire, Answer, Body, Delete, Event, F, Fence, Follow, Header, Kind, Lead, NEMESIS, Name,
+    Nanos, Observation, Op, Read, Release, Renew, Write,
 };
 
-/// The lease of an entry that names none.
-const LEASE: &str = "lease";
-/// The key of an entry that names none.
-const KEY: &str = "value";
+mod fields;
 
-/// What a foreign history says of itself: nothing.
+use fields::{datum, failure, lease, plain, token, whole};
+
+/// What a foreign history says of itself: nothing. Who knows the lease's timing sets it, and
+/// reads [timed](Events::timed) events.
 pub fn header() -> Header {
-    Header {
-        deposed: FORMAT_VERSION,
-        workload: Name::default(),
-        system: Name::default(),
-        seed: 0,
-        lease: None,
-        network: None,
-        clocks: BTreeMap::new(),
-        rest: serde_json::Map::new(),
-    }
+    Header::titled("")
 }
 
 /// An iterator over a foreign history's events, numbered from 0 without gaps. After an error
@@ -81,6 +72,7 @@ pub struct Events<I> {
     file: String,
     next_index: u64,
     now: Option<Nanos>,
+    timed: bool,
     requests: u64,
     /// By process: what it does, and whether its value is `[key value]`.
     open: BTreeMap<Name, (F, bool)>,
@@ -99,11 +91,22 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
             file: file.into(),
             next_index: 0,
             now: None,
+            timed: false,
             requests: 0,
             open: BTreeMap::new(),
             holding: BTreeMap::new(),
             asking: BTreeMap::new(),
             ended: false,
+        }
+    }
+
+    /// The same, whose times are judged: a line without one, or with one that is earlier than
+    /// the line's before, is an error.
+    #[must_use]
+    pub fn timed(self) -> Self {
+        Events {
+            timed: true,
+            ..self
         }
     }
 
@@ -117,6 +120,9 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
     }
 
     fn made(&mut self, entry: Entry) -> Result<Event, Problem> {
+        if self.timed {
+            in_time(self.now, entry.time)?;
+        }
         let body = self.body(&entry)?;
         let time = match (self.now, entry.time) {
             (None, time) => time.unwrap_or(0),
@@ -311,114 +317,20 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Iterator for Events<I> {
     }
 }
 
-fn lease(entry: &Entry) -> Name {
-    let of_data = matches!(&*entry.f, "read" | "write" | "delete");
-    let named = match &entry.value {
-        Value::Map(fields) => fields.get("lease"),
-        _ => None,
+fn in_time(now: Option<Nanos>, time: Option<Nanos>) -> Result<(), Problem> {
+    let Some(time) = time else {
+        let what = "missing; where the lease's timing is given every line needs its time, in \
+                    nanoseconds of one clock";
+        return Err(Problem::field("time", what));
     };
-    let named = named.or(entry.key.as_ref().filter(|_| !of_data));
-    named.map_or_else(|| LEASE.into(), text)
-}
-
-fn token(entry: &Entry, f: F) -> Result<Option<Token>, Problem> {
-    let alone = match f {
-        F::Acquire => entry.kind == Kind::Ok,
-        F::Renew | F::Release | F::Fence => true,
-        F::Write | F::Delete | F::Read => false,
-    };
-    let given = match (&entry.token, &entry.value) {
-        (Some(token), _) => Some(token),
-        (None, Value::Map(fields)) => fields.get("token").or(fields.get("fence")),
-        (None, value @ (Value::Int(_) | Value::Number(_))) if alone => Some(value),
-        _ => None,
-    };
-    match given {
-        None | Some(Value::Nil) => Ok(None),
-        Some(value) => match whole(value) {
-            Some(token) => Ok(Some(token)),
-            None => {
-                let what = format!(
-                    "{value} is no fencing token: they are whole numbers from 0 to {}",
-                    Token::MAX
-                );
-                Err(Problem::field("token", what))
-            }
-        },
-    }
-}
-
-fn whole(value: &Value) -> Option<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
-        Value::Number(number) => number.parse().ok(),
-        _ => None,
-    }
-}
-
-/// The key of data, and the data.
-fn datum(entry: &Entry) -> (Name, &Value) {
-    match (&entry.key, &entry.value) {
-        (key, Value::Map(fields)) if fields.contains_key("value") || fields.contains_key("key") => {
-            let key = key.as_ref().or(fields.get("key"));
-            (
-                key.map_or_else(|| KEY.into(), text),
-                fields.get("value").unwrap_or(&Value::Nil),
-            )
+    match now.filter(|now| time < *now) {
+        None => Ok(()),
+        Some(now) => {
+            let what = format!(
+                "{time} is earlier than {now} on a line before; where the lease's timing is \
+                 given, sort the lines by their time, on one clock"
+            );
+            Err(Problem::field("time", what))
         }
-        (Some(key), value) => (text(key), value),
-        (None, Value::List(items)) if items.len() == 2 => (text(&items[0]), &items[1]),
-        (None, value) => (KEY.into(), value),
-    }
-}
-
-fn text(value: &Value) -> Name {
-    value.name().unwrap_or_else(|| value.to_string().into())
-}
-
-fn failure(error: &Value) -> Result<Failure, Problem> {
-    Ok(match error {
-        Value::Map(fields) => {
-            let number = |name: &'static str| match fields.get(name) {
-                None | Some(Value::Nil) => Ok(None),
-                Some(value) => whole(value).map(Some).ok_or_else(|| {
-                    Problem::field("error", format!("{name} {value} is no fencing token"))
-                }),
-            };
-            let kind = fields.get("kind").or(fields.get("type"));
-            Failure {
-                kind: kind.map_or_else(|| error.to_string().into(), text),
-                presented: number("presented")?,
-                seen: number("seen")?,
-            }
-        }
-        // [:retry-failure "…"]
-        Value::List(items) => Failure::new(items.first().map_or_else(Name::default, text)),
-        word => Failure::new(text(word)),
-    })
-}
-
-/// A value as JSON has it. Different values stay different.
-fn plain(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Nil => serde_json::Value::Null,
-        Value::Bool(value) => json!(value),
-        Value::Int(number) => json!(number),
-        Value::Text(text) => json!(text),
-        // JSON has one kind of text.
-        Value::Word(word) => json!(format!(":{word}")),
-        Value::Number(number) => match number.parse::<u64>() {
-            Ok(number) => json!(number),
-            Err(_) => json!({"number": number}),
-        },
-        Value::List(items) => items.iter().map(plain).collect(),
-        Value::Set(items) => json!({"set": items.iter().map(plain).collect::<Vec<_>>()}),
-        Value::Map(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(key, value)| (key.to_string(), plain(value)));
-            serde_json::Value::Object(fields.collect())
-        }
-        Value::Tagged(tag, value) => json!({tag.as_str(): plain(value)}),
     }
 }

@@ -72,6 +72,40 @@ impl Configs {
         others.push((used, set));
     }
 
+    /// Leaves at most so many: of each state those in which the least took effect. Whether
+    /// there were more.
+    pub fn narrows(&mut self, width: usize) -> bool {
+        let count: usize = self.ways.values().map(Vec::len).sum();
+        if count <= width {
+            return false;
+        }
+        let mut ranked: Vec<(u32, Config)> = (self.each())
+            .map(|config| {
+                let taken: u32 = config.taken.iter().map(|word| word.count_ones()).sum();
+                (taken + config.used.iter().sum::<u32>(), config)
+            })
+            .collect();
+        ranked.sort_by(|(one, this), (other, that)| (this.state, one).cmp(&(that.state, other)));
+        let mut place = 0;
+        let mut last = None;
+        let mut placed: Vec<(usize, Config)> = Vec::with_capacity(count);
+        for (_, config) in ranked {
+            place = if last == Some(config.state) {
+                place + 1
+            } else {
+                0
+            };
+            last = Some(config.state);
+            placed.push((place, config));
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        *self = Configs::default();
+        for (_, config) in placed.into_iter().take(width) {
+            self.add(config);
+        }
+        true
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ways.is_empty()
     }

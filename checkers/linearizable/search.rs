@@ -29,19 +29,35 @@
 //! - *Dead*: a text that no answer to come begins with is seen by nobody until the next
 //!   set, so all such texts are one state. What would only lead there takes effect when
 //!   it completes, or unseen before the next set.
+//!
+//! Where they are many all the same, as with thirty clients that all use `cas`, most are
+//! not needed to find *an* order. So a few are followed first, those in which the least
+//! took effect ([`NARROW_FIRST`]): if they reach the end, there is an order. If none of
+//! them does, that proves nothing, and more are followed, in the end all.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::configs::{Config, Configs};
-use super::pending::{self, Pending, Slot};
+use super::pending::{self, Pending};
 use super::states::{Id, States};
 use super::{Does, Limit, NEVER, Operation};
 use crate::history::Name;
 
+mod ahead;
+mod moves;
+#[cfg(test)]
+mod tests;
+
 /// Any text that no answer to come begins with.
 const DEAD: Id = Id::MAX - 2;
+
+/// How many configurations are followed from one completion to the next: all.
+pub(crate) const ALL: [usize; 1] = [usize::MAX];
+/// First few of them, then more, then all.
+pub(crate) const NARROW_FIRST: [usize; 4] = [8, 32, 256, usize::MAX];
+/// So many configurations are made of one before it is enough, where few are followed.
+const ENOUGH: usize = 2;
 
 /// What a search found.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,19 +84,49 @@ pub(crate) struct NoOrder {
 pub(crate) enum TooMuch {
     Steps,
     Bytes,
+    Time,
 }
 
 /// Searches for an order of operations, given in the order of their invokes, from any of
-/// these states on. Counts its work in `steps`; stops at the first completion past
-/// `until`, with an order up to there.
+/// these states on, with so many configurations at a time until one number of them is
+/// enough. Counts its work in `steps`; stops at the first completion past `until`, with an
+/// order up to there.
 pub(crate) fn search(
     operations: &[Operation],
     starts: &[Id],
     states: &mut States,
-    limit: Limit,
-    until: &AtomicU64,
+    limit: Limit<'_>,
+    (until, widths): (&AtomicU64, &[usize]),
     steps: &mut u64,
 ) -> Found {
+    let mut furthest = 0;
+    let mut found = Found::Order;
+    for width in widths {
+        let narrow;
+        (found, narrow) = followed(operations, starts, states, limit, (until, *width), steps);
+        match &mut found {
+            Found::NoOrder(NoOrder { op, .. }) if narrow => {
+                furthest = furthest.max(operations[*op].complete);
+            }
+            Found::TooMuch(_, before) => {
+                *before = furthest.max(*before);
+                break;
+            }
+            Found::Order | Found::NoOrder(_) => break,
+        }
+    }
+    found
+}
+
+/// One search, with at most so many configurations at a time; whether any was left out.
+fn followed(
+    operations: &[Operation],
+    starts: &[Id],
+    states: &mut States,
+    limit: Limit<'_>,
+    (until, width): (&AtomicU64, usize),
+    steps: &mut u64,
+) -> (Found, bool) {
     let appends = operations
         .iter()
         .any(|operation| matches!(operation.does, Does::Append(_)));
@@ -122,6 +168,8 @@ pub(crate) fn search(
         alive: BTreeMap::new(),
         blamed: None,
         met: None,
+        width,
+        narrow: false,
     };
     for op in completions {
         let now = operations[op].complete;
@@ -135,22 +183,31 @@ pub(crate) fn search(
         let mut next = Configs::default();
         for config in configs.each() {
             if let Err(limit) = search.drives(config, (slot, op), &mut next) {
-                return Found::TooMuch(limit, now);
+                return (Found::TooMuch(limit, now), search.narrow);
             }
         }
         if next.is_empty() {
-            return Found::NoOrder(search.culprit(&configs, (slot, op)));
+            let narrow = search.narrow;
+            let no_order = match narrow {
+                true => NoOrder {
+                    op,
+                    could: Vec::new(),
+                },
+                false => search.culprit(&configs, (slot, op)),
+            };
+            return (Found::NoOrder(no_order), narrow);
         }
+        search.narrow |= next.narrows(width);
         configs = next;
         search.ends(op);
     }
-    Found::Order
+    (Found::Order, search.narrow)
 }
 
 struct Search<'a> {
     operations: &'a [Operation],
     states: &'a mut States,
-    limit: Limit,
+    limit: Limit<'a>,
     steps: &'a mut u64,
     /// How many operations have begun.
     begun: usize,
@@ -176,15 +233,10 @@ struct Search<'a> {
     blamed: Option<usize>,
     /// The states met, when they are asked for.
     met: Option<BTreeSet<Id>>,
-}
-
-/// What may be moved in one closure: of those that do the same, the sure ones first, and
-/// those that end first before others.
-struct Moves {
-    slots: Vec<(usize, Slot)>,
-    groups: Vec<usize>,
-    /// What some operation under way finds; none if all is of use.
-    wanted: Option<BTreeSet<Id>>,
+    /// How many configurations are followed.
+    width: usize,
+    /// Whether some were left out.
+    narrow: bool,
 }
 
 impl Search<'_> {
@@ -240,11 +292,19 @@ impl Search<'_> {
         }
         let moves = self.moves(&from, op);
         let mut visited = BTreeSet::from([from.clone()]);
-        let mut stack = vec![from];
-        while let Some(config) = stack.pop() {
+        let mut queue = VecDeque::from([from]);
+        let mut made = 0;
+        while let Some(config) = queue.pop_front() {
+            if self.width != usize::MAX && (made == ENOUGH || visited.len() / 8 > self.width) {
+                self.narrow = true;
+                break;
+            }
             *self.steps += 1;
             if *self.steps > self.limit.steps {
                 return Err(TooMuch::Steps);
+            }
+            if self.limit.stop.load(Ordering::Relaxed) {
+                return Err(TooMuch::Time);
             }
             let groups = 64 * self.pending.groups.len() as u64;
             let held = next.bytes() + 96 * visited.len() as u64 + groups + self.states.bytes();
@@ -264,247 +324,18 @@ impl Search<'_> {
                 self.sees_at(&mut after, op);
                 if self.goes_on(&after, Some(op)) {
                     next.add(after);
+                    made += 1;
                 }
             }
             for mut after in self.moved(&config, &moves, op) {
                 *self.steps += 1;
                 self.sees_at(&mut after, op);
                 if visited.insert(after.clone()) {
-                    stack.push(after);
+                    queue.push_back(after);
                 }
             }
         }
         Ok(())
-    }
-
-    /// Every configuration that one operation under way makes of this one, where that
-    /// can be of use.
-    fn moved(&mut self, config: &Config, moves: &Moves, op: usize) -> Vec<Config> {
-        let (target, now) = (self.operations[op], self.now());
-        let wanted = |state: Id| {
-            let wanted = moves.wanted.as_ref();
-            wanted.is_none_or(|wanted| wanted.contains(&state))
-        };
-        // To set again what was set just now hides nothing more.
-        let again = |does| does == Does::Set(config.state) && config.set == now;
-        let mut made = Vec::new();
-        // What was not taken of those alike that surely happened, soonest end first.
-        let mut sure: Option<(Does, u64)> = None;
-        let mut tried: Option<(Does, bool)> = None;
-        for (slot, Slot { operation, .. }) in &moves.slots {
-            let (does, must) = (operation.does, operation.must);
-            let alike = target.must && does == target.does;
-            if alike || pending::has(&config.taken, *slot) || tried == Some((does, must)) {
-                continue;
-            }
-            tried = Some((does, must));
-            if must {
-                sure = Some((does, operation.complete));
-            } else if sure.is_some_and(|(other, end)| other == does && end <= operation.complete) {
-                continue;
-            }
-            let useful = match does {
-                Does::See(_) => false,
-                Does::Set(_) if !must && again(does) => false,
-                Does::Set(state) => wanted(state),
-                Does::Swap(_, state) => must || wanted(state),
-                Does::Append(_) => true,
-            };
-            if useful
-                && let Some(mut after) = self.after(config, *operation)
-                && self.is_alive(after.state, target.complete)
-            {
-                pending::insert(&mut after.taken, *slot);
-                made.push(after);
-            }
-        }
-        for group in &moves.groups {
-            let (does, asked) = self.pending.groups[*group];
-            let sooner = |(slot, other): &(usize, Slot)| {
-                let other = other.operation;
-                other.must && other.does == does && !pending::has(&config.taken, *slot)
-            };
-            let idle = again(does)
-                || pending::used(&config.used, *group) >= asked
-                || (target.must && does == target.does)
-                || moves.slots.iter().any(sooner);
-            let operation = Operation {
-                does,
-                complete: NEVER,
-                ..target
-            };
-            if !idle
-                && let Some(mut after) = self.after(config, operation)
-                && self.is_alive(after.state, target.complete)
-            {
-                pending::use_one(&mut after.used, *group);
-                made.push(after);
-            }
-        }
-        made
-    }
-
-    /// What becomes of the configuration if this operation takes effect now.
-    fn after(&mut self, config: &Config, operation: Operation) -> Option<Config> {
-        let mut after = config.clone();
-        match operation.does {
-            Does::See(state) if state == config.state => {}
-            Does::Swap(from, to) if from == config.state => after.state = to,
-            Does::See(_) | Does::Swap(..) => return None,
-            Does::Set(state) => {
-                after.state = state;
-                after.set = self.now();
-            }
-            Does::Append(_) if config.state == DEAD => {}
-            Does::Append(text) => after.state = self.states.append(config.state, text),
-        }
-        Some(after)
-    }
-
-    /// An index after all that has begun, and before all that begins.
-    fn now(&self) -> u64 {
-        let last = self
-            .begun
-            .checked_sub(1)
-            .map(|op| self.operations[op].invoke);
-        last.map_or(0, |invoke| invoke + 1)
-    }
-
-    /// What sees the state that is there takes effect.
-    fn sees_at(&self, config: &mut Config, except: usize) {
-        for (slot, Slot { op, operation }) in self.pending.slots() {
-            if op != except && operation.does == Does::See(config.state) {
-                pending::insert(&mut config.taken, slot);
-            }
-        }
-    }
-
-    fn moves(&self, from: &Config, op: usize) -> Moves {
-        let not_taken =
-            |(slot, other): &(usize, Slot)| other.op != op && !pending::has(&from.taken, *slot);
-        let mut slots: Vec<(usize, Slot)> = self.pending.slots().filter(not_taken).collect();
-        slots.sort_unstable_by_key(|(_, Slot { operation, .. })| {
-            (operation.does, !operation.must, operation.complete)
-        });
-        if self.appends {
-            let groups = (0..self.pending.groups.len()).collect();
-            return Moves {
-                slots,
-                groups,
-                wanted: None,
-            };
-        }
-        let found = slots.iter().map(|(_, slot)| slot.operation.does);
-        let found = found.chain([self.operations[op].does]);
-        let mut wanted: BTreeSet<Id> = found.filter_map(Does::finds).collect();
-        let mut next: Vec<Id> = wanted.iter().copied().collect();
-        let mut groups = Vec::new();
-        while let Some(state) = next.pop() {
-            for group in self.making.get(&state).into_iter().flatten() {
-                groups.push(*group);
-                let finds = self.pending.groups[*group].0.finds();
-                next.extend(finds.filter(|state| wanted.insert(*state)));
-            }
-        }
-        groups.sort_unstable();
-        Moves {
-            slots,
-            groups,
-            wanted: Some(wanted),
-        }
-    }
-
-    /// Whether a state can be seen, or what is appended to it, by a completion from now on.
-    fn is_alive(&mut self, state: Id, now: u64) -> bool {
-        if !self.appends {
-            return true;
-        }
-        if state == DEAD {
-            return false;
-        }
-        let until = match self.alive.get(&state) {
-            Some(until) => *until,
-            None => {
-                let name = self.states.name(state);
-                let longer = self
-                    .answers
-                    .range::<str, _>((Bound::Included(name), Bound::Unbounded));
-                let seen = longer.take_while(|(answer, _)| answer.starts_with(name));
-                let until = seen.map(|(_, complete)| *complete).max().unwrap_or(0);
-                self.alive.insert(state, until);
-                until
-            }
-        };
-        until >= now
-    }
-
-    /// Whether what is seen next can still be explained; `except` took effect.
-    fn goes_on(&mut self, config: &Config, except: Option<usize>) -> bool {
-        let mut upcoming = self.sees[self.seen..].iter().copied();
-        let next = upcoming.find(|see| {
-            let slot = self.pending.slot(*see);
-            Some(*see) != except && !slot.is_some_and(|slot| pending::has(&config.taken, slot))
-        });
-        let Some(see) = next else { return true };
-        let Does::See(seen) = self.operations[see].does else {
-            return true;
-        };
-        if self
-            .states
-            .name(seen)
-            .starts_with(self.states.name(config.state))
-        {
-            return true;
-        }
-        if !self.sources.contains_key(&see) {
-            let sources = self.sources_of(see, seen);
-            self.sources.insert(see, sources);
-        }
-        let sources = &self.sources[&see];
-        let can_come = |set: &usize| self.can_come(config, *set, except);
-        if sources.iter().any(can_come) {
-            return true;
-        }
-        let later =
-            |blamed: usize| self.operations[blamed].complete < self.operations[see].complete;
-        if self.blamed.is_none_or(later) {
-            self.blamed = Some(see);
-        }
-        false
-    }
-
-    /// The sets that can still take effect before this see ends, and that begin it.
-    fn sources_of(&self, see: usize, seen: Id) -> Vec<usize> {
-        let seen = self.states.name(seen);
-        let until = self.operations[see].complete;
-        let under_way = self.pending.slots().map(|(_, slot)| slot.op);
-        let later = (self.begun..self.operations.len())
-            .take_while(|op| self.operations[*op].invoke < until);
-        let lost = self.lost_sets.iter().copied();
-        (lost.chain(under_way).chain(later))
-            .filter(|op| match self.operations[*op].does {
-                Does::Set(state) => seen.starts_with(self.states.name(state)),
-                _ => false,
-            })
-            .collect()
-    }
-
-    fn can_come(&self, config: &Config, set: usize, except: Option<usize>) -> bool {
-        let operation = self.operations[set];
-        if Some(set) == except {
-            return false;
-        }
-        if set >= self.begun {
-            return true;
-        }
-        if operation.complete == NEVER {
-            let mut groups = self.pending.groups.iter().enumerate();
-            return groups.any(|(at, (does, asked))| {
-                *does == operation.does && pending::used(&config.used, at) < *asked
-            });
-        }
-        let slot = self.pending.slot(set);
-        slot.is_some_and(|slot| !pending::has(&config.taken, slot))
     }
 
     /// Where it went wrong, and what could have been there.

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::search::{Found, NoOrder, search};
+use super::search::{ALL, Found, NoOrder, search};
 use super::states::{Id, States};
 use super::{Does, Limit, NEVER, Operation};
 
@@ -31,7 +31,7 @@ pub(crate) struct Part<'a> {
 
 impl Part<'_> {
     /// The first completion without an order.
-    pub fn culprit(&self, states: &mut States, limit: Limit) -> Option<usize> {
+    pub fn culprit(&self, states: &mut States, limit: Limit<'_>) -> Option<usize> {
         let all: Vec<(usize, Operation)> = self.operations.iter().copied().enumerate().collect();
         let (part, starts) = match self.start {
             Some(start) => (all, vec![start]),
@@ -41,7 +41,14 @@ impl Part<'_> {
             }
         };
         let operations: Vec<Operation> = part.iter().map(|(_, operation)| *operation).collect();
-        match search(&operations, &starts, states, limit, &FOREVER, &mut 0) {
+        match search(
+            &operations,
+            &starts,
+            states,
+            limit,
+            (&FOREVER, &ALL),
+            &mut 0,
+        ) {
             Found::NoOrder(NoOrder { op, .. }) => Some(op),
             Found::Order | Found::TooMuch(..) => None,
         }
@@ -50,7 +57,7 @@ impl Part<'_> {
     /// The places of operations that no order explains, whatever else happened, those
     /// that end first before others; `culprit` is the last to end. With too little left
     /// of the limit there may be more than needed.
-    pub fn witness(&self, culprit: usize, states: &mut States, limit: Limit) -> Vec<usize> {
+    pub fn witness(&self, culprit: usize, states: &mut States, limit: Limit<'_>) -> Vec<usize> {
         let until = self.operations[culprit].complete;
         let mut all: Vec<(usize, Operation)> = (self.operations.iter().copied().enumerate())
             .filter(|(_, operation)| operation.invoke < until)
@@ -109,7 +116,7 @@ fn cut(all: &[(usize, Operation)], from: u64, until: u64) -> (Vec<(usize, Operat
 
 struct Shrinking<'a> {
     states: &'a mut States,
-    limit: Limit,
+    limit: Limit<'a>,
     steps: u64,
 }
 
@@ -128,7 +135,7 @@ impl Shrinking<'_> {
             starts,
             self.states,
             test,
-            &FOREVER,
+            (&FOREVER, &ALL),
             &mut self.steps,
         );
         matches!(found, Found::NoOrder(_))

@@ -37,6 +37,13 @@ pub(super) struct Ended<'a> {
     pub token: Option<&'a Value>,
 }
 
+/// About what a call takes that is under way.
+const OPEN_BYTES: u64 = 800;
+/// About what a process takes that was seen.
+const PROCESS_BYTES: u64 = 200;
+/// About what a key takes.
+const KEY_BYTES: u64 = 500;
+
 /// The calls under way, and names by number.
 pub(super) struct Calls {
     open: BTreeMap<Name, Call>,
@@ -65,6 +72,25 @@ impl Calls {
             last: None,
             count: 0,
         }
+    }
+
+    /// About what it all takes, with what the history's reader and the object remember of
+    /// a call that is under way.
+    pub fn bytes(&self) -> u64 {
+        let of = |count: usize, bytes: u64| count as u64 * bytes;
+        of(self.open.len(), OPEN_BYTES)
+            + of(self.names.len() + self.gone.len(), PROCESS_BYTES)
+            + of(self.key_names.len(), KEY_BYTES)
+    }
+
+    /// What there is most of.
+    pub fn remembered(&self) -> String {
+        format!(
+            "{} operations are under way, of {} processes on {} keys, which do not fit into memory",
+            self.open.len(),
+            self.names.len(),
+            self.key_names.len()
+        )
     }
 
     /// How many calls began.

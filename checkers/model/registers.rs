@@ -5,20 +5,23 @@
 //! to are kept and searched at the end.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use compact_str::ToCompactString;
 
 use super::calls::{Call, Calls, Ended};
-use super::{Budget, Model, keys, words};
+use super::{Model, keys, words};
+use crate::budget::Budget;
 use crate::history::{F, Kind, Name};
 use crate::import::Value;
-use crate::linearizable::search::{Found, NoOrder, TooMuch, search};
-use crate::linearizable::states::States;
-use crate::linearizable::witness::Part;
-use crate::linearizable::{Does, Limit, NEVER, Operation};
+use crate::linearizable::search::{Found, TooMuch};
+use crate::linearizable::{Limit, NEVER};
 use crate::register_linearizable::{self as unique, Act, Datum, TwiceWritten};
 use crate::verdict::{Evidence, Verdict};
+
+mod searched;
+
+use searched::Searched;
 
 /// What a kept operation does; values are looked up when it is searched.
 #[derive(Clone, Debug)]
@@ -38,6 +41,30 @@ struct Kept {
     must: bool,
     process: u32,
     asked: Asked,
+}
+
+impl Asked {
+    /// About what its values take beside it.
+    fn bytes(&self) -> u64 {
+        let long = |text: &Name| {
+            if text.is_heap_allocated() {
+                text.len()
+            } else {
+                0
+            }
+        };
+        let of = |value: &Option<Datum>| match value {
+            Some(Datum::Text(text) | Datum::Other(text)) => long(text),
+            None => 0,
+        };
+        let bytes = match self {
+            Asked::Nothing => 0,
+            Asked::See(value) | Asked::Set(value) => of(value),
+            Asked::Swap(pair) => size_of_val(&**pair) + of(&pair.0) + of(&pair.1),
+            Asked::Append(text) => long(text),
+        };
+        bytes as u64
+    }
 }
 
 /// About what one kept operation takes.
@@ -70,6 +97,7 @@ pub(super) struct Registers {
     keys: Vec<Key>,
     pass: unique::Registers,
     any: bool,
+    /// Bytes of what is kept, about.
     kept: u64,
     /// The index from which on nothing is kept, as it did not fit.
     full: Option<u64>,
@@ -172,6 +200,7 @@ impl Registers {
             }
         }
         if self.full.is_none() {
+            self.kept += KEPT_BYTES + asked.bytes();
             key.open.insert(call.process, key.kept.len());
             key.kept.push(Kept {
                 invoke: call.invoke,
@@ -180,16 +209,21 @@ impl Registers {
                 process: call.process,
                 asked,
             });
-            self.kept += 1;
-            if self.kept * KEPT_BYTES > self.budget.bytes {
-                self.full = Some(call.invoke);
-                for key in &mut self.keys {
-                    key.kept = Vec::new();
-                    key.open.clear();
-                }
-            }
+            self.fits(call.invoke);
         }
         Ok(())
+    }
+
+    /// What is kept is forgotten once it is too much.
+    fn fits(&mut self, index: u64) {
+        if self.kept > self.budget.bytes {
+            self.full = Some(index);
+            self.kept = 0;
+            for key in &mut self.keys {
+                key.kept = Vec::new();
+                key.open.clear();
+            }
+        }
     }
 
     pub fn ends(&mut self, ended: Ended<'_>) -> Result<(), String> {
@@ -222,11 +256,14 @@ impl Registers {
                     kept.must = true;
                     if let Some(seen) = &seen {
                         kept.asked = Asked::See(seen.clone());
+                        self.kept += kept.asked.bytes();
                     }
                 }
                 _ => {}
             }
+            self.fits(complete);
         }
+        let key = &mut self.keys[call.key];
         if key.searched {
             return Ok(());
         }
@@ -250,10 +287,10 @@ impl Registers {
             if self.held * HELD_BYTES > self.budget.bytes {
                 self.unknown.get_or_insert_with(|| {
                     format!(
-                        "{} operations are under way or were never answered at index {complete}, \
-                         more than the budget of {} bytes holds; up to there the registers have \
-                         an order",
-                        self.held, self.budget.bytes
+                        "{} operations are under way or were never answered at index {complete}; \
+                         up to there the registers have an order: {}",
+                        self.held,
+                        self.budget.more_memory()
                     )
                 });
             }
@@ -261,12 +298,18 @@ impl Registers {
         Ok(())
     }
 
-    pub fn verdict(mut self, calls: &Calls) -> (Model, Verdict) {
-        let verdict = self.decides(calls);
+    pub fn gives_up(&mut self, why: String) {
+        if self.found.is_none() {
+            self.unknown.get_or_insert(why);
+        }
+    }
+
+    pub fn verdict(mut self, calls: &Calls, stop: &AtomicBool) -> (Model, Verdict) {
+        let verdict = self.decides(calls, stop);
         (self.model, verdict)
     }
 
-    fn decides(&mut self, calls: &Calls) -> Verdict {
+    fn decides(&mut self, calls: &Calls, stop: &AtomicBool) -> Verdict {
         if let Some(evidence) = self.found.take() {
             return Verdict::Violated(evidence);
         }
@@ -277,11 +320,11 @@ impl Registers {
         let numbered = std::mem::take(&mut self.keys).into_iter().enumerate();
         let to_search: Vec<(usize, Key)> = numbered.filter(|(_, key)| key.searched).collect();
         let count = to_search.len();
-        let kept = self.kept * KEPT_BYTES;
         let at_once = self.budget.jobs.clamp(1, count.max(1)) as u64;
         let limit = Limit {
             steps: self.budget.steps,
-            bytes: self.budget.bytes.saturating_sub(kept) / at_once,
+            bytes: self.budget.bytes.saturating_sub(self.kept) / at_once,
+            stop,
         };
         let full = self.full;
         let kv = self.model == Model::Kv;
@@ -308,9 +351,9 @@ impl Registers {
         }
         if let Some(full) = full.filter(|_| count > 0) {
             return Verdict::Unknown(format!(
-                "the history does not fit into the budget of {} bytes from index {full} on, and \
-                 {count} of its keys must be kept, as a value is written again or found by cas",
-                self.budget.bytes
+                "the history does not fit into memory from index {full} on, and {count} of its \
+                 keys must be kept, as a value is written again, found by cas or appended to: {}",
+                self.budget.more_memory()
             ));
         }
         let undecided: Vec<&Searched> = (searched.iter())
@@ -320,13 +363,20 @@ impl Registers {
             let Found::TooMuch(what, before) = &key.found else {
                 unreachable!("only those were taken");
             };
-            let budget = match what {
-                TooMuch::Steps => format!("{} steps", limit.steps),
-                TooMuch::Bytes => format!("{} bytes", limit.bytes),
+            let ended = match what {
+                TooMuch::Steps => format!(
+                    "{} steps were not enough: give more (--max-steps)",
+                    limit.steps
+                ),
+                TooMuch::Bytes => format!(
+                    "memory was not enough: give more than {} bytes (--max-memory)",
+                    self.budget.bytes
+                ),
+                TooMuch::Time => "the time was over".to_owned(),
             };
             return Verdict::Unknown(format!(
-                "the operations of {} have an order up to index {before}, where the budget of \
-                 {budget} ended; {} of {count} keys searched are decided, and have one",
+                "the operations of {} have an order up to index {before}, and {} of {count} keys \
+                 searched are decided, and have one; {ended}",
                 object(calls.key(key.key)),
                 count - undecided.len()
             ));
@@ -349,149 +399,4 @@ fn untagged(value: &Value) -> &Value {
 /// How a key is named in a sentence.
 fn object(key: Option<&str>) -> String {
     key.map_or("the register".to_owned(), |key| format!("key {key}"))
-}
-
-/// A key that is searched.
-struct Searched {
-    key: usize,
-    kv: bool,
-    operations: Vec<Operation>,
-    states: States,
-    start: u32,
-    found: Found,
-}
-
-impl Searched {
-    fn of(key: usize, kept: &[Kept], kv: bool) -> Self {
-        let mut states = States::default();
-        let name = |datum: &Option<Datum>| match datum {
-            None => "nil".to_owned(),
-            Some(Datum::Text(text)) if kv => text.to_string(),
-            Some(Datum::Text(text)) => format!("{text:?}"),
-            Some(Datum::Other(other)) => other.to_string(),
-        };
-        let start = if kv { states.id("") } else { states.id("nil") };
-        let mut operations = Vec::with_capacity(kept.len());
-        for kept in kept {
-            let does = match &kept.asked {
-                Asked::Nothing => continue,
-                Asked::See(seen) => Does::See(states.id(&name(seen))),
-                Asked::Set(value) => Does::Set(states.id(&name(value))),
-                Asked::Swap(pair) => {
-                    let (from, to) = (states.id(&name(&pair.0)), states.id(&name(&pair.1)));
-                    match from == to {
-                        true => Does::See(from),
-                        false => Does::Swap(from, to),
-                    }
-                }
-                Asked::Append(text) => Does::Append(states.id(text)),
-            };
-            operations.push(Operation {
-                invoke: kept.invoke,
-                complete: kept.complete,
-                must: kept.must,
-                does,
-                process: kept.process,
-            });
-        }
-        Searched {
-            key,
-            kv,
-            operations,
-            states,
-            start,
-            found: Found::Order,
-        }
-    }
-
-    /// Searches as long as no other key has gone wrong before.
-    fn search(&mut self, limit: Limit, until: &AtomicU64) {
-        let starts = [self.start];
-        self.found = search(
-            &self.operations,
-            &starts,
-            &mut self.states,
-            limit,
-            until,
-            &mut 0,
-        );
-        if let Some(culprit) = self.no_order() {
-            until.fetch_min(culprit, Ordering::Relaxed);
-        }
-    }
-
-    /// The completion that has no order.
-    fn no_order(&self) -> Option<u64> {
-        match &self.found {
-            Found::NoOrder(NoOrder { op, .. }) => Some(self.operations[*op].complete),
-            Found::Order | Found::TooMuch(..) => None,
-        }
-    }
-
-    fn evidence(&self, model: Model, limit: Limit, calls: &Calls) -> Option<Evidence> {
-        let Found::NoOrder(NoOrder { op, could }) = &self.found else {
-            return None;
-        };
-        let mut states = self.states.clone();
-        let part = Part {
-            operations: &self.operations,
-            start: Some(self.start),
-        };
-        let limit = Limit {
-            steps: limit.steps.min(WITNESS_STEPS),
-            ..limit
-        };
-        let witness = part.witness(*op, &mut states, limit);
-        let culprit = &self.operations[*op];
-        let name = calls.process(culprit.process);
-        let key = object(calls.key(self.key));
-        let said = |id: u32| match self.kv {
-            true => words::short(&format!("{:?}", self.states.name(id))),
-            false => self.states.name(id).to_owned(),
-        };
-        let could: Vec<String> = could.iter().map(|id| said(*id)).collect();
-        let only = match could.len() {
-            0 => None,
-            1..=5 => Some(words::either(&could)),
-            more => Some(format!("one of {more} other values")),
-        };
-        let (sentence, expected) = match (culprit.does, &only) {
-            (Does::Swap(from, to), Some(only)) => (
-                format!(
-                    "{name}'s cas of {key} from {} to {} succeeded, though it can only have held \
-                     {only} then",
-                    said(from),
-                    said(to)
-                ),
-                "failed".to_owned(),
-            ),
-            (Does::See(seen), Some(only)) if !self.kv => (
-                format!(
-                    "{name} read {} of {key}, which can only have held {only} then",
-                    said(seen)
-                ),
-                only.clone(),
-            ),
-            (Does::See(seen), _) => (
-                format!(
-                    "{name} got {} of {key}, and no order of its {} explains that",
-                    said(seen),
-                    match model {
-                        Model::Kv => "puts and appends",
-                        _ => "writes",
-                    }
-                ),
-                "what the puts and appends made, in some order".to_owned(),
-            ),
-            _ => (
-                format!("{name}'s operation on {key} fits into no order"),
-                "failed".to_owned(),
-            ),
-        };
-        let events = witness.iter().flat_map(|at| {
-            let operation = &self.operations[*at];
-            [operation.invoke, operation.complete]
-        });
-        Some(Evidence::new(sentence, events, culprit.complete, expected))
-    }
 }

@@ -7,7 +7,11 @@ use deposed_checkers::judge::Judge;
 use deposed_checkers::verdict::{Check, Verdict, Verdicts};
 use serde_json::{Value, json};
 
-const BUDGET: Budget = Budget { things: 1_000 };
+const BUDGET: Budget = Budget {
+    bytes: 1_000_000,
+    steps: 1,
+    jobs: 1,
+};
 
 /// Well past the budget.
 const MANY: u64 = 4_000;

@@ -6,9 +6,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use deposed_checkers::budget::Budget;
 use deposed_checkers::history::Kind;
 use deposed_checkers::import::{self, Entry, History};
-use deposed_checkers::model::{Budget, JudgeError, Model, judge};
+use deposed_checkers::model::{JudgeError, Model, judge};
 use deposed_checkers::verdict::Verdict;
 
 /// A row of the manifest.

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use deposed_checkers::{
-    history::{Name, Nanos},
+    history::{LeaseTiming, Name, Nanos},
     import::Format,
     model::Model,
 };
@@ -50,12 +50,24 @@ Models, and their operations:
 
 ";
 
+const BUDGETS: &str = "\
+Without --lease a lease's timing is not known, of which another tool's history cannot tell, and \
+belief-safety, lease-linearizable and lock-delay claim nothing. With it, lines must have their \
+times, of one clock that runs true, and be in their order. A lease lasts its ttl on the store's \
+clock; clients believe in it for the ttl less drift and margin, from when they ask.
+
+Steps are counted and not timed: the same history, --max-memory and --max-steps have the same \
+verdict on every machine. With --for that depends on the machine.
+
+";
+
 const FOLLOWING: &str = "\
 With --follow a history is judged while it is written: a file, a FIFO, or standard input (-). It \
 waits at the end of a file, in the middle of a line too. It ends at the first violation that is \
 certain, at Ctrl-C, when --for is over, or when the writer of a pipe is done; then it prints the \
 verdicts on what is written by then, and its exit code is theirs. A file that is gzipped, \
-truncated, moved or replaced is refused (2).
+truncated, moved or replaced is refused (2). So is one that does not exist yet, and another \
+tool's: check that once it is written.
 
 ";
 
@@ -115,7 +127,7 @@ was violated in a run; 2: bad usage; 3: a check was undecided; 130: interrupted,
 goes on.")]
     Sweep(SweepArgs),
     /// Judge recorded histories, ours or yours
-    #[command(after_help = FORMATS.to_owned() + FOLLOWING + CHECK_EXIT_CODES)]
+    #[command(after_help = FORMATS.to_owned() + BUDGETS + FOLLOWING + CHECK_EXIT_CODES)]
     Check(CheckArgs),
     /// Plant every flaw in turn and tell which check convicts it, and how soon
     #[command(after_help = "\
@@ -417,9 +429,18 @@ pub(super) struct CheckArgs {
     /// Judge a history while it is written, until a violation is certain
     #[arg(long)]
     pub(super) follow: bool,
-    /// Follow it for so long: 10s, 5m [default: until Ctrl-C, or a pipe's end]
-    #[arg(long = "for", value_name = "TIME", value_parser = a_time, requires = "follow")]
+    /// Stop after so long: 10s, 5m; what is undecided then is unknown, unless it is followed
+    #[arg(long = "for", value_name = "TIME", value_parser = a_time)]
     pub(super) within: Option<Duration>,
+    /// Another tool's lease: ttl=15s,drift=1%,margin=100ms,lock-delay=5s; all but ttl optional
+    #[arg(long, value_name = "TIMING", value_parser = a_lease, conflicts_with = "follow")]
+    pub(super) lease: Option<LeaseTiming>,
+    /// What a history may take of memory before it is unknown
+    #[arg(long, value_name = "SIZE", value_parser = a_size, default_value = "1GB")]
+    pub(super) max_memory: u64,
+    /// How many steps the search of a key may take before it is unknown; a second has a million
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "20000000")]
+    pub(super) max_steps: NonZero<u64>,
 }
 
 #[derive(Args)]
@@ -495,6 +516,33 @@ fn at_least_one(text: &str) -> Result<NonZero<u64>, String> {
 
 fn a_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| not_a_number(text))
+}
+
+/// `ttl=15s,drift=1%,margin=100ms,lock-delay=5s`.
+fn a_lease(text: &str) -> Result<LeaseTiming, String> {
+    let mut timing = LeaseTiming::default();
+    for part in text.split(',') {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let length = || unit::length(value).map_err(|why| format!("{name}: {why}"));
+        match name.trim() {
+            "ttl" => timing.ttl = length()?,
+            "margin" => timing.safety_margin = length()?,
+            "lock-delay" => timing.lock_delay = length()?,
+            "drift" => {
+                let drift = unit::part(value).map_err(|why| format!("{name}: {why}"))?;
+                timing.max_drift_ppb = (drift * 1e9).round() as u64;
+            }
+            other => {
+                return Err(format!(
+                    "'{other}' is none of ttl, drift, margin and lock-delay"
+                ));
+            }
+        }
+    }
+    match timing.ttl {
+        0 => Err("a lease has a ttl: ttl=15s".to_owned()),
+        _ => Ok(timing),
+    }
 }
 
 fn a_time(text: &str) -> Result<Duration, String> {

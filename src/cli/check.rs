@@ -1,9 +1,17 @@
 //! `deposed check`: verdicts on recorded histories, each read once, line by line: ours,
 //! and those that other tools recorded.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use deposed_checkers::{
+    budget::Budget,
     history::{Event, Header},
     import::{self, Format, History, OpenError},
     judge::Judge,
@@ -72,6 +80,12 @@ pub(super) struct Judged {
 /// All checks, or these only: those must then come to a verdict. What cannot be read is a
 /// sentence.
 fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, String> {
+    // No time at all is over before a thread can tell.
+    let over = args.within.is_some_and(|within| within.is_zero());
+    let stop = Arc::new(AtomicBool::new(over));
+    if let Some(within) = args.within {
+        stops_in(within, Arc::clone(&stop));
+    }
     let history = match args.format {
         Some(FormatArg::Deposed) => {
             let (header, events) = reader::open(path).map_err(|error| error.to_string())?;
@@ -83,9 +97,14 @@ fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, Strin
         None => import::open(path, None).map_err(unknown)?,
     };
     match history {
+        History::Deposed(..) if args.lease.is_some() => Err(format!(
+            "{}: one of deposed's own histories, whose header tells the lease's timing; leave \
+             --lease out",
+            path.display()
+        )),
         History::Deposed(header, events) => match args.model {
             None | Some(Model::Lease) => {
-                own(path, &header, events, only).map_err(|error| error.to_string())
+                own(path, &header, events, args, only, &stop).map_err(|error| error.to_string())
             }
             Some(model) => Err(format!(
                 "{}: one of deposed's own histories, which are of leases, and no {model}; leave \
@@ -94,7 +113,7 @@ fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, Strin
             )),
         },
         History::Foreign(entries) => {
-            let mut foreign = foreign::judged(entries, args.model, only)?;
+            let mut foreign = foreign::judged(entries, args, only, &stop)?;
             let verdicts = std::mem::replace(&mut foreign.verdicts, Verdicts(Vec::new()));
             Ok(Judged {
                 file: path.display().to_string(),
@@ -144,15 +163,56 @@ fn own(
     path: &Path,
     header: &Header,
     reader: impl Iterator<Item = Result<Event, ReadError>>,
+    args: &CheckArgs,
     only: &[Check],
+    stop: &AtomicBool,
 ) -> Result<Judged, ReadError> {
-    let mut judge = judge(header, only);
+    let mut judge = judge(header, only).within(budget(args));
     let mut events = 0;
     for event in reader {
         judge.see(&event?);
         events += 1;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
-    Ok(Judged::of(path, header, events, judge, only))
+    let mut judged = Judged::of(path, header, events, judge, only);
+    if stop.load(Ordering::Relaxed) {
+        cut_off(&mut judged.verdicts, events);
+    }
+    Ok(judged)
+}
+
+/// What was not found by then is not known.
+fn cut_off(verdicts: &mut Verdicts, seen: u64) {
+    for (_, verdict) in &mut verdicts.0 {
+        if !matches!(verdict, Verdict::Violated(_)) {
+            *verdict = Verdict::Unknown(format!(
+                "the time was over (--for) when {seen} lines were judged"
+            ));
+        }
+    }
+}
+
+/// Sets `stop` after so long.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who asks for a limit on real time gets one: its verdict depends on the machine"
+)]
+fn stops_in(within: Duration, stop: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        std::thread::sleep(within);
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// What a judgement may take.
+pub(super) fn budget(args: &CheckArgs) -> Budget {
+    Budget {
+        bytes: args.max_memory,
+        steps: args.max_steps.get(),
+        ..Budget::default()
+    }
 }
 
 /// A judge of all checks, or of these only.
@@ -211,7 +271,10 @@ impl Judged {
     }
 
     fn json(&self) -> Result<String, Halt> {
-        let checks = self.verdicts.0.iter().map(|(check, verdict)| JsonCheck {
+        let foreign = self.foreign.as_ref();
+        let claims = foreign.map(|foreign| foreign.claims(&self.verdicts));
+        let claims = claims.as_ref().unwrap_or(&self.verdicts);
+        let checks = claims.0.iter().map(|(check, verdict)| JsonCheck {
             check: *check,
             verdict: verdict.word(),
             evidence: match verdict {
@@ -229,7 +292,6 @@ impl Judged {
                 _ => None,
             },
         });
-        let foreign = self.foreign.as_ref();
         let object = Json {
             file: &self.file,
             format: foreign.map_or(DEPOSED, |foreign| foreign.format.name()),

@@ -12,6 +12,7 @@ use std::{
 };
 
 use deposed_checkers::{
+    budget::Budget,
     reader::{Problem, ReadError, Reader},
     verdict::Check,
 };
@@ -24,7 +25,7 @@ use rustix::{
 use super::{
     Console, Exit,
     arguments::{CheckArgs, FormatArg},
-    check::{Judged, judge},
+    check::{Judged, budget, judge},
 };
 use crate::{report::Halt, shrink::monotonic};
 
@@ -71,7 +72,7 @@ pub(super) fn follow(
         std::thread::sleep(PAUSE);
         None
     };
-    let judged = followed(path, only, pause)?;
+    let judged = followed(path, only, budget(args), pause)?;
     console.out.write_all(judged.told(path, args)?.as_bytes())?;
     Ok(judged.exit())
 }
@@ -81,6 +82,7 @@ pub(super) fn follow(
 fn followed(
     path: &Path,
     only: &[Check],
+    budget: Budget,
     pause: impl FnMut() -> Option<End>,
 ) -> Result<Judged, Halt> {
     let file = path.display().to_string();
@@ -97,7 +99,7 @@ fn followed(
         })
     })?;
     let (header, reader) = Reader::new(BufReader::new(tail), &*file).map_err(refuse)?;
-    let mut judge = judge(&header, only);
+    let mut judge = judge(&header, only).within(budget);
     let mut events = 0;
     for event in reader {
         match event {

@@ -39,7 +39,6 @@ fn what_cannot_be_followed_is_one_sentence() {
         "check --follow DIR/a DIR/a",
         "--follow follows one history; start one for each",
     );
-    refuses(&dir, "check --for 1s DIR/a", "--follow");
     refuses(
         &dir,
         "check --follow --for soon DIR/a",

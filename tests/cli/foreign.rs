@@ -187,3 +187,98 @@ fn the_help_of_check_lists_formats_and_models() {
         );
     }
 }
+
+/// A table cannot tell how long a lease lasts, so whoever knows it does.
+#[test]
+fn the_timing_of_a_lease_can_be_told() {
+    let dir = scratch("foreign-timing");
+    let early = "time,process,type,f,token\n0,a,invoke,acquire,\n5000000,a,ok,acquire,3\n\
+                 7000000000,b,invoke,acquire,\n7010000000,b,ok,acquire,4\n";
+    fs::write(dir.join("early.csv"), early).expect("it can be written");
+    let (code, out, _) = deposed(&dir, "check DIR/early.csv");
+    assert_eq!(code, 1, "a lock does not run out: {out}");
+    assert!(out.contains("--model lease"), "but a lease does: {out}");
+    let (code, out, _) = deposed(&dir, "check DIR/early.csv --model lease");
+    assert_eq!(code, 0, "{out}");
+    assert!(
+        out.contains("--lease ttl="),
+        "it says how more is judged: {out}"
+    );
+
+    let (code, out, _) = deposed(&dir, "check DIR/early.csv --lease ttl=15s,drift=1%");
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("\n  lease-linearizable: "), "{out}");
+    assert!(!out.contains("--lease"), "{out}");
+    let (code, out, _) = deposed(&dir, "check DIR/early.csv --lease ttl=5s,drift=1%");
+    assert_eq!(code, 0, "{out}");
+    let asked = "check DIR/early.csv --lease ttl=5s,lock-delay=3s --only lock-delay";
+    let (code, out, _) = deposed(&dir, asked);
+    assert_eq!(code, 1, "{out}");
+
+    let back = early.replace("7010000000", "6000000000");
+    fs::write(dir.join("back.csv"), back).expect("it can be written");
+    let asked = "check DIR/back.csv --lease ttl=15s";
+    refuses(
+        &dir,
+        asked,
+        "back.csv:5:1: field 'time': 6000000000 is earlier than 7000000000",
+    );
+    fs::write(dir.join("late.csv"), LATE).expect("it can be written");
+    refuses(
+        &dir,
+        "check DIR/late.csv --lease ttl=15s",
+        "field 'time': missing",
+    );
+    refuses(
+        &dir,
+        "check DIR/late.csv --lease drift=1%",
+        "a lease has a ttl: ttl=15s",
+    );
+    fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
+    refuses(
+        &dir,
+        "check DIR/stale.edn --model cas-register --lease ttl=15s",
+        "leave --lease out",
+    );
+}
+
+/// What a model has nothing to do with is in neither of the two.
+#[test]
+fn text_and_json_tell_the_same_checks() {
+    let dir = scratch("foreign-same");
+    fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
+    let (_, out, _) = deposed(&dir, "check --json DIR/stale.edn");
+    let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    let checks = object["checks"].as_array().expect("a list");
+    let told: Vec<_> = checks.iter().map(|check| &check["check"]).collect();
+    assert_eq!(told, ["well-formed", "register-linearizable"]);
+}
+
+/// Too little memory or work is unknown, and the option that gives more is named.
+#[test]
+fn a_budget_is_an_option() {
+    let dir = scratch("foreign-budget");
+    fs::write(dir.join("stale.edn"), STALE).expect("it can be written");
+    let (code, out, _) = deposed(&dir, "check DIR/stale.edn --max-steps 1");
+    assert_eq!(code, 3, "{out}");
+    assert!(
+        out.contains("1 steps were not enough: give more (--max-steps)"),
+        "{out}"
+    );
+    let open: String = (0..2_000)
+        .map(|at| format!("p{at},invoke,acquire\n"))
+        .collect();
+    fs::write(dir.join("open.csv"), format!("process,type,f\n{open}")).expect("it can be written");
+    for model in ["mutex", "owned-mutex", "lease"] {
+        let asked = format!("check DIR/open.csv --max-memory 1MB --model {model}");
+        let (code, out, _) = deposed(&dir, &asked);
+        assert_eq!(code, 3, "{model}: {out}");
+        assert!(
+            out.contains("give more memory than 1 MB (--max-memory)"),
+            "{model}: {out}"
+        );
+    }
+    let (code, out, _) = deposed(&dir, "check DIR/open.csv --for 0s");
+    assert_eq!(code, 3, "{out}");
+    assert!(out.contains("the time was over"), "{out}");
+}

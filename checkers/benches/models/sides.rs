@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
+use deposed_checkers::budget::Budget;
 use deposed_checkers::history::Kind;
 use deposed_checkers::import::{Entry, Place, Value};
-use deposed_checkers::model::{self, Budget, Model};
+use deposed_checkers::model::{self, Model};
 use porcupine_rs::{CheckResult, Operation};
 
 use crate::made::{Call, LineKind, Lines, Made, Shape};

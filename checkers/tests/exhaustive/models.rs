@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use deposed_checkers::budget::Budget;
 use deposed_checkers::history::Kind;
 use deposed_checkers::import::{Entry, Place, Value};
-use deposed_checkers::model::{Budget, Model, judge};
+use deposed_checkers::model::{Model, judge};
 use deposed_checkers::verdict::Verdict;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -3,9 +3,10 @@
 
 use std::convert::Infallible;
 
+use deposed_checkers::budget::Budget;
 use deposed_checkers::history::Kind;
 use deposed_checkers::import::{Entry, Place, Value};
-use deposed_checkers::model::{Budget, JudgeError, Judged, Model, judge};
+use deposed_checkers::model::{JudgeError, Judged, Model, judge};
 use deposed_checkers::verdict::{Check, Evidence, Verdict};
 
 mod locks;

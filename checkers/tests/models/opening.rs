@@ -1,6 +1,7 @@
 //! Which model a history is of, and lines that fit none.
 
-use deposed_checkers::model::{Budget, JudgeError, Model};
+use deposed_checkers::budget::Budget;
+use deposed_checkers::model::{JudgeError, Model};
 
 use crate::{complains, judged, try_judge};
 

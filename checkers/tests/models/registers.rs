@@ -1,6 +1,6 @@
 //! Registers, with `cas` and without.
 
-use deposed_checkers::model::Budget;
+use deposed_checkers::budget::Budget;
 use deposed_checkers::model::Model::{CasRegister, Register};
 use deposed_checkers::verdict::{Check, Verdict};
 
@@ -162,14 +162,36 @@ fn a_budget_that_ends_is_unknown() {
     let why = unknown(1, 1 << 20).unwrap();
     assert_eq!(
         why,
-        "the operations of key 8 have an order up to index 5, where the budget of 1 steps ended; \
-         1 of 2 keys searched are decided, and have one"
+        "the operations of key 8 have an order up to index 5, and 1 of 2 keys searched are \
+         decided, and have one; 1 steps were not enough: give more (--max-steps)"
+    );
+}
+
+/// So is what must be kept and does not fit, though each call under way does.
+#[test]
+fn a_history_that_cannot_be_kept_is_unknown() {
+    let twice = "1 invoke write 2\n1 ok write 2\n".repeat(200);
+    let text = format!("{twice}1 invoke read\n1 ok read 2");
+    let judged = |bytes| {
+        let budget = Budget {
+            bytes,
+            ..Budget::default()
+        };
+        let judged = try_judge(&text, None, budget).unwrap();
+        judged.verdicts.of(Check::RegisterLinearizable).cloned()
+    };
+    let Some(Verdict::Unknown(why)) = judged(5_000) else {
+        panic!("not unknown")
+    };
+    assert!(
+        why.starts_with("the history does not fit into memory from index"),
+        "{why}"
     );
     assert!(
-        unknown(2, 100)
-            .unwrap()
-            .contains("does not fit into the budget of 100 bytes")
+        why.ends_with("give more memory than 5 kB (--max-memory)"),
+        "{why}"
     );
+    assert_eq!(judged(1_000_000), Some(Verdict::Valid));
 }
 
 /// Timed-out operations that do the same are counted, not told apart: two hundred of

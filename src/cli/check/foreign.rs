@@ -1,15 +1,18 @@
 //! Another tool's history: judged by a model, its evidence by line and column.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use deposed_checkers::{
     history::{Kind, Name},
     import::{self, Entries, Entry, Format, History, Input, OpenError, ReadError, Value, lease},
-    judge::Judge,
-    model::{self, Budget, JudgeError, Model, Opening},
+    model::{self, JudgeError, Model, Opening},
     verdict::{Check, Evidence, Verdicts},
 };
 
+use super::{CheckArgs, budget, cut_off};
 use crate::report::{
     failure::others,
     text::{counted, printable},
@@ -23,59 +26,93 @@ pub(super) struct Foreign {
     /// What the reader made no entries of.
     pub(super) left_out: Vec<String>,
     pub(super) verdicts: Verdicts,
+    /// Whether it is known how long a lease lasts.
+    timed: bool,
+    /// Whether the model was told by the operations alone.
+    guessed: bool,
 }
 
 /// Judges by the model that is named, or that the first operations tell.
 pub(super) fn judged(
     mut entries: Entries<Input>,
-    model: Option<Model>,
+    args: &CheckArgs,
     only: &[Check],
+    stop: &AtomicBool,
 ) -> Result<Foreign, String> {
     let (format, file) = (entries.format(), entries.file().to_owned());
     let mut count = 0;
     let counting = entries.by_ref().inspect(|_| count += 1);
-    let (model, verdicts) = judge(counting, &file, model, only).map_err(|error| match error {
-        JudgeError::Read(error) => error.to_string(),
-        JudgeError::Misfit { place, why } => format!("{file}:{place}: {why}"),
-        error => format!("{file}: {error}; name it with --model"),
-    })?;
+    let (model, verdicts) =
+        judge(counting, &file, args, only, stop).map_err(|error| match error {
+            JudgeError::Read(error) => error.to_string(),
+            JudgeError::Misfit { place, why } => format!("{file}:{place}: {why}"),
+            error => format!("{file}: {error}; name it with --model"),
+        })?;
+    if args.lease.is_some() && model != Model::Lease {
+        return Err(format!(
+            "{file}: judged as {model}, in which no time counts: leave --lease out, or name \
+             --model lease"
+        ));
+    }
     Ok(Foreign {
         format,
         model,
         entries: count,
         left_out: entries.left_out().to_vec(),
         verdicts,
+        timed: args.lease.is_some(),
+        guessed: named(args).is_none(),
     })
+}
+
+/// Whose timing is told is a lease.
+fn named(args: &CheckArgs) -> Option<Model> {
+    let timed = args.lease.is_some().then_some(Model::Lease);
+    args.model.or(timed)
 }
 
 fn judge(
     entries: impl Iterator<Item = Result<Entry, ReadError>>,
     file: &str,
-    model: Option<Model>,
+    args: &CheckArgs,
     only: &[Check],
+    stop: &AtomicBool,
 ) -> Result<(Model, Verdicts), JudgeError<ReadError>> {
     let Opening {
         model,
         certain,
         entries,
-    } = model::opening(entries, model)?;
+    } = model::opening(entries, named(args))?;
     if model != Model::Lease {
         let named = certain.then_some(model);
-        let judged = model::judge(entries, named, Budget::default())?;
+        let judged = model::judge_until(entries, named, budget(args), stop)?;
         let mut verdicts = judged.verdicts;
         verdicts
             .0
             .retain(|(check, _)| only.is_empty() || only.contains(check));
         return Ok((judged.model, verdicts));
     }
-    let mut judge = match only {
-        [] => Judge::new(&lease::header()),
-        only => Judge::of(&lease::header(), only),
-    };
-    for event in lease::Events::new(entries, file) {
-        judge.see(&event.map_err(JudgeError::Read)?);
+    let mut header = lease::header();
+    header.lease = args.lease.clone();
+    let mut judge = super::judge(&header, only).within(budget(args));
+    let mut events = lease::Events::new(entries, file);
+    if args.lease.is_some() {
+        events = events.timed();
     }
-    Ok((model, judge.finish()))
+    let mut seen = 0;
+    for event in events {
+        judge.see(&event.map_err(JudgeError::Read)?);
+        seen += 1;
+        // Who reads on remembers what is open, too.
+        if judge.gave_up() || stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let mut verdicts = judge.finish();
+    if stop.load(Ordering::Relaxed) {
+        cut_off(&mut verdicts, seen);
+    }
+    Ok((model, verdicts))
 }
 
 impl Foreign {
@@ -109,6 +146,14 @@ impl Foreign {
             text += "\n";
         }
         text += &others(&self.claims(verdicts));
+        if self.model == Model::Lease && !self.timed {
+            text += "  how long its leases last is not known: --lease ttl=15s,drift=1% tells it, and \
+                     more is judged\n";
+        }
+        if self.guessed && convicted && self.model.check() == Some(Check::MutexLinearizable) {
+            text += "  if its locks run out by themselves they are leases: --model lease, or --lease \
+                     ttl=15s\n";
+        }
         for left_out in &self.left_out {
             text += &format!("  left out: {}\n", printable(left_out));
         }
@@ -123,7 +168,7 @@ impl Foreign {
     }
 
     /// Of a model other than a lease, the one check that judges it, and whatever was asked for.
-    fn claims(&self, verdicts: &Verdicts) -> Verdicts {
+    pub(super) fn claims(&self, verdicts: &Verdicts) -> Verdicts {
         let mut claims = verdicts.clone();
         if let Some(only) = self.model.check() {
             claims.0.retain(|(check, verdict)| {

@@ -39,7 +39,7 @@ fn while_written(name: &str, begins: &str, steps: &[Step<'_>]) -> (Result<Judged
     let path = scratch(name);
     append(&path, begins);
     let mut taken = 0;
-    let judged = followed(&path, &[], || match steps.get(taken) {
+    let judged = followed(&path, &[], Budget::default(), || match steps.get(taken) {
         Some(step) => {
             step(&path);
             taken += 1;
@@ -127,7 +127,9 @@ fn what_was_written_before_a_file_was_moved_is_judged() {
 fn gzipped_is_refused() {
     let path = scratch("gzipped");
     fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
-    let judged = followed(&path, &[], || panic!("it is told at once"));
+    let judged = followed(&path, &[], Budget::default(), || {
+        panic!("it is told at once")
+    });
     refused(judged, "it is gzipped");
 }
 
@@ -152,7 +154,7 @@ fn a_fifo_is_followed_to_its_writers_end() {
     .unwrap();
     let mut writer = None;
     let mut step = 0;
-    let judged = followed(&path, &[], || {
+    let judged = followed(&path, &[], Budget::default(), || {
         step += 1;
         match step {
             // Nobody has opened it for writing: that is no end.
