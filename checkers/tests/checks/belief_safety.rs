@@ -449,6 +449,15 @@ fn a_run_clock_that_stood_still_is_told_against_true_time() {
             still,
         ]
     );
+    // A sleep within another lengthens none.
+    let twice = taken_over(|tale| {
+        let asleep = |ms: u64| json!({"node": "a", "for": ms * MS});
+        let tale = hit(tale.at(10), "suspend", asleep(60));
+        let tale = hit(tale.at(20), "suspend", asleep(20)).at(70);
+        tale.leads_counting_from(0, "a", 1, 158)
+    });
+    let evidence = twice.convicts(BeliefSafety, "b believed", &[0, 4, 6, 7, 8]);
+    assert_eq!(evidence.reckoning[2], still);
     // Who believes longer than its sleep explains counted by no such clock.
     assert!(!says(slept(200), "run clock"));
 }

@@ -145,11 +145,7 @@ fn where_the_grant_is_the_barrier_nobody_need_fence() {
     let compare_and_swap = || tale().storage(json!("compare-and-swap"));
     let unfenced = |tale: Tale| tale.acquires("a", 1).writes("a", 1);
     unfenced(compare_and_swap()).claims_nothing(ElectionBarrier, "a grant is the barrier");
-    unfenced(tale().storage(json!("fenced"))).convicts(
-        ElectionBarrier,
-        "without a fence(1)",
-        &[2],
-    );
+    unfenced(tale().storage(json!("fenced"))).convicts(ElectionBarrier, "without a fence(1)", &[2]);
     compare_and_swap()
         .grants("a", 1, 1, 0)
         .applies("s", 1, 1)
