@@ -64,7 +64,7 @@ struct Lease {
 }
 
 /// How many of the last that storage applied are remembered, of all keys together.
-const LANDED: usize = 1_024;
+const LANDED: usize = 256;
 
 /// A write or delete that a storage node applied.
 struct Landed {
