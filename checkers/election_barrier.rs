@@ -29,6 +29,8 @@ pub(crate) struct ElectionBarrier {
     fenced: BTreeMap<Name, Tokens>,
     /// Fences without an answer yet, by (lease, token): the invoke.
     sent: BTreeMap<(Name, Token), u64>,
+    /// The last fence of each lease that failed: its token, its invoke and its answer.
+    failed: BTreeMap<Name, (Token, [u64; 2])>,
     client_calls: bool,
     node_work: bool,
     /// Nobody need fence.
@@ -98,15 +100,26 @@ impl ElectionBarrier {
                     .get(lease)
                     .is_some_and(|set| set.contains(token));
                 if !fenced && !self.grant_is_barrier && self.unfenced.is_none() {
-                    let fence = self.sent.get(&(lease.clone(), token)).copied();
+                    let fence = self.sent.get(&(lease.clone(), token));
+                    let failed = self.failed.get(lease).filter(|(of, _)| *of == token);
+                    let (how, shown) = match (fence, failed) {
+                        (Some(fence), _) => (
+                            format!("before its fence({token}) was acknowledged"),
+                            vec![*fence],
+                        ),
+                        (None, Some((_, shown))) => (
+                            format!("though its fence({token}) had failed"),
+                            shown.to_vec(),
+                        ),
+                        (None, None) => (format!("without a fence({token})"), vec![]),
+                    };
                     self.unfenced = Some(Evidence::new(
                         format!(
-                            "{} sent a {} with token {token} before its fence({token}) was \
-                             acknowledged",
+                            "{} sent a {} with token {token} {how}",
                             event.process,
                             f.name()
                         ),
-                        fence,
+                        shown,
                         event.index,
                         format!("fence({token}) acknowledged first"),
                     ));
@@ -135,6 +148,12 @@ impl Checker for ElectionBarrier {
                 }
                 if event.kind != Kind::Info {
                     self.sent.remove(&(op.lease.clone(), op.token));
+                }
+                if event.kind == Kind::Fail
+                    && let Some(invoked) = step.invoked
+                {
+                    let failed = (op.token, [invoked.index, event.index]);
+                    self.failed.insert(op.lease.clone(), failed);
                 }
             }
             Body::Observed(Observation::Fenced(fenced)) => {
@@ -172,6 +191,7 @@ impl Checker for ElectionBarrier {
         self.grants
             .remembered()
             .and("fences without an answer", self.sent.len())
+            .and("leases", self.failed.len())
             .and("tokens that were fenced", tokens)
     }
 

@@ -32,10 +32,12 @@
 //! calm records faults.
 
 mod asked;
+mod obstacle;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::Remembered;
+use crate::faults::Faults;
 use crate::history::{
     Body, Event, F, Header, Kind, LeaseTiming, Name, Nanos, NetworkTiming, Observation, Op,
     RatePpb, TRUE_RATE,
@@ -46,6 +48,7 @@ use crate::steady::Steady;
 use crate::units::{span, time};
 use crate::verdict::{Evidence, Verdict};
 use asked::Asking;
+use obstacle::Obstacle;
 
 /// Added to every bound: a few ticks of a simulation, or a scheduler's whim.
 pub(crate) const SLACK: Nanos = 10_000_000;
@@ -70,9 +73,13 @@ pub(crate) struct Failover {
     unserved: BTreeSet<Name>,
     /// When the calm began, and the event that marks it.
     calm: Option<(Nanos, u64)>,
-    last: (Nanos, u64),
+    last: Nanos,
     /// See [`Failover::bounds`].
     bounds: Option<(Nanos, Nanos)>,
+    /// The rates that they were counted with: the store's, and the slowest client's.
+    bound_by: (RatePpb, RatePpb),
+    /// What the nemesis did to clocks, for the evidence.
+    faults: Faults,
     steady: Steady,
     found: Option<Evidence>,
     /// The header tells that leaders write all the time.
@@ -91,6 +98,8 @@ struct Progress {
     released: Option<Freed>,
     /// The newest request of each holder that the store refused.
     refused: BTreeMap<Name, u64>,
+    /// The last thing in calm that kept a write away.
+    obstacle: Option<Obstacle>,
 }
 
 /// A release that took effect in calm and has no successor's write yet.
@@ -118,8 +127,10 @@ impl Failover {
             leases: BTreeMap::new(),
             unserved: BTreeSet::new(),
             calm: None,
-            last: (0, 0),
+            last: 0,
             bounds: None,
+            bound_by: (TRUE_RATE, TRUE_RATE),
+            faults: Faults::default(),
             steady: Steady::new(header),
             found: None,
             writes_are_owed: writes_are_owed(header),
@@ -143,9 +154,7 @@ impl Failover {
             self.asking.see(step, Nanos::MAX, Nanos::MAX);
             return;
         };
-        if self.bounds.is_none() {
-            self.bounds = self.bounds();
-        }
+        self.settle_bounds();
         let (Some((bound, _)), Some(gap)) = (self.bounds, self.gap()) else {
             return;
         };
@@ -179,14 +188,25 @@ impl Failover {
         rates.min().unwrap_or(TRUE_RATE)
     }
 
+    fn store_rate(&self) -> RatePpb {
+        // While it is unknown which node is the store, it may be the slowest of all.
+        match &self.store {
+            Some(store) => self.rates.now(store),
+            None => self.rates.slowest(),
+        }
+    }
+
+    fn settle_bounds(&mut self) {
+        if self.bounds.is_none() {
+            self.bounds = self.bounds();
+            self.bound_by = (self.store_rate(), self.slowest_client());
+        }
+    }
+
     /// The bound on a failover, and on one that needs no expiry.
     fn bounds(&self) -> Option<(Nanos, Nanos)> {
         let (timing, network) = (self.timing.as_ref()?, self.network.as_ref()?);
-        // While it is unknown which node is the store, it may be the slowest of all.
-        let store = match &self.store {
-            Some(store) => self.rates.now(store),
-            None => self.rates.slowest(),
-        };
+        let store = self.store_rate();
         let expiry = timing.ttl.saturating_add(timing.lock_delay);
         let tries = timing.try_timeout.saturating_add(timing.backoff_max);
         let without_expiry = true_time(tries, self.slowest_client())
@@ -202,20 +222,26 @@ impl Failover {
     fn reckoning(&self, bound: Nanos) -> Option<String> {
         let (timing, network) = (self.timing.as_ref()?, self.network.as_ref()?);
         let (full, _) = self.bounds?;
+        let (store, client) = self.bound_by;
         let expiry = match bound == full {
             true => format!(
-                "a ttl of {} and a lock-delay of {} by the store's clock, ",
+                "a ttl of {} and a lock-delay of {} by the store's clock{}, ",
                 span(timing.ttl),
-                span(timing.lock_delay)
+                span(timing.lock_delay),
+                in_truth(timing.ttl.saturating_add(timing.lock_delay), store)
             ),
             false => String::new(),
         };
         Some(format!(
-            "{} are {expiry}a try of {} and a backoff of {} by the slowest client's, {} messages \
+            "{} are {expiry}a try of {} and a backoff of {} by the slowest client's{}, {} messages \
              of at most {}, and {} of slack",
             span(bound),
             span(timing.try_timeout),
             span(timing.backoff_max),
+            in_truth(
+                timing.try_timeout.saturating_add(timing.backoff_max),
+                client
+            ),
             self.one_ways,
             span(network.max_latency),
             span(SLACK)
@@ -223,15 +249,13 @@ impl Failover {
     }
 
     /// Convicts every wait that was over before `now`.
-    fn look_for_overdue(&mut self, now: Nanos, shown: u64) {
+    fn look_for_overdue(&mut self, now: Nanos) {
         let Some((calm, mark)) = self.calm else {
             return;
         };
         // The rates are those in force when the instant of the mark was over; who
         // joins later may be slower.
-        if self.bounds.is_none() {
-            self.bounds = self.bounds();
-        }
+        self.settle_bounds();
         let Some((bound, free_bound)) = self.bounds else {
             return;
         };
@@ -241,18 +265,11 @@ impl Failover {
             };
             let due = calm.max(progress.asked).saturating_add(bound);
             if !progress.written && now > due {
-                self.found = Some(
-                    Evidence::new(
-                        format!(
-                            "{lease} had no acknowledged write for {} in calm",
-                            span(bound)
-                        ),
-                        [mark],
-                        shown,
-                        format!("one by {}", time(due)),
-                    )
-                    .reckoned(self.reckoning(bound)),
+                let sentence = format!(
+                    "{lease} had no acknowledged write for {} in calm",
+                    span(bound)
                 );
+                self.found = Some(self.overdue(sentence, mark, progress, due, bound));
             }
             let Some(freed) = &progress.released else {
                 continue;
@@ -261,19 +278,57 @@ impl Failover {
             let Some(wanted) = freed.wanted else { continue };
             let due = wanted.saturating_add(free_bound);
             if !orphan && now > due {
-                self.found = Some(
-                    Evidence::new(
-                        format!(
-                            "{lease} had no acknowledged write for {} after a release",
-                            span(free_bound)
-                        ),
-                        [freed.event],
-                        shown,
-                        format!("one by {}", time(due)),
-                    )
-                    .reckoned(self.reckoning(free_bound)),
+                let sentence = format!(
+                    "{lease} had no acknowledged write for {} after a release",
+                    span(free_bound)
                 );
+                self.found = Some(self.overdue(sentence, freed.event, progress, due, free_bound));
             }
+        }
+    }
+
+    /// Of a write that was owed from an event on, the evidence: what kept it away.
+    fn overdue(
+        &self,
+        sentence: String,
+        since: u64,
+        progress: &Progress,
+        due: Nanos,
+        bound: Nanos,
+    ) -> Evidence {
+        let obstacle = progress.obstacle.as_ref();
+        let sentence = match obstacle {
+            Some(obstacle) => format!("{sentence}: {obstacle}"),
+            None => sentence,
+        };
+        let wrong = obstacle.filter(|obstacle| obstacle.is_wrong());
+        let clocks =
+            obstacle.and_then(|obstacle| obstacle.reckoning(self.store.as_ref(), &self.faults));
+        let shown = obstacle.map(|obstacle| obstacle.event);
+        Evidence::new(
+            sentence,
+            [since].into_iter().chain(shown),
+            wrong.map_or(since, |obstacle| obstacle.event),
+            format!("a write acknowledged by {}", time(due)),
+        )
+        .reckoned(self.reckoning(bound).into_iter().chain(clocks))
+    }
+
+    /// Remembers what keeps a write away in calm.
+    fn see_obstacle(&mut self, step: &Step<'_>) {
+        if self.calm.is_none() || self.found.is_some() {
+            return;
+        }
+        let Some((lease, obstacle)) = Obstacle::of(step) else {
+            return;
+        };
+        if let Some(progress) = self.leases.get_mut(lease)
+            && progress
+                .obstacle
+                .as_ref()
+                .is_none_or(|before| before.yields_to(&obstacle))
+        {
+            progress.obstacle = Some(obstacle);
         }
     }
 
@@ -291,6 +346,7 @@ impl Failover {
             Op::Write(_) | Op::Delete(_) => {
                 progress.written = true;
                 progress.released = None;
+                progress.obstacle = None;
                 self.unserved.remove(op.lease());
             }
             Op::Acquire(op) => {
@@ -314,6 +370,20 @@ fn writes_are_owed(header: &Header) -> bool {
     every.is_some_and(|every| every > 0)
 }
 
+/// What a clock that does not run true makes of a duration.
+fn in_truth(duration: Nanos, rate: RatePpb) -> String {
+    if rate == TRUE_RATE {
+        return String::new();
+    }
+    let parts = format!("{:09}", rate % TRUE_RATE);
+    let parts = match parts.trim_end_matches('0') {
+        "" => String::new(),
+        parts => format!(".{parts}"),
+    };
+    let (whole, truth) = (rate / TRUE_RATE, span(true_time(duration, rate)));
+    format!(" at a rate of {whole}{parts} ({truth} in truth)")
+}
+
 /// How long a clock of this rate takes to count a duration.
 fn true_time(duration: Nanos, rate: RatePpb) -> Nanos {
     let scaled = u128::from(duration) * u128::from(TRUE_RATE);
@@ -325,11 +395,12 @@ impl Checker for Failover {
         let event = step.event;
         self.steady.see(step);
         // What is due at an instant may come as its last event.
-        if event.time > self.last.0 {
-            self.look_for_overdue(event.time, event.index);
+        if event.time > self.last {
+            self.look_for_overdue(event.time);
         }
-        self.last = (event.time, event.index);
+        self.last = event.time;
         self.see_asking(step);
+        self.see_obstacle(step);
         match &event.body {
             Body::Invoke(Op::Acquire(op)) => {
                 if !self.clients.contains(&event.process) {
@@ -346,6 +417,7 @@ impl Checker for Failover {
                         written: false,
                         released: None,
                         refused: BTreeMap::new(),
+                        obstacle: None,
                     };
                     self.leases.insert(op.lease.clone(), fresh);
                     self.unserved.insert(op.lease.clone());
@@ -354,6 +426,7 @@ impl Checker for Failover {
             Body::Complete(F::Acquire | F::Write | F::Delete, _) => self.client_call(event, step),
             Body::Nemesis(f, _) => {
                 self.rates.see(event);
+                self.faults.see(event);
                 if f == "calm" && self.calm.is_none() {
                     self.calm = Some((event.time, event.index));
                     self.asking.calm();
@@ -381,6 +454,7 @@ impl Checker for Failover {
             }
             Body::Observed(Observation::Released(released)) if self.calm.is_some() => {
                 if let Some(progress) = self.leases.get_mut(&released.lease) {
+                    progress.obstacle = None;
                     progress.released = Some(Freed {
                         event: event.index,
                         wanted: None,
@@ -400,6 +474,7 @@ impl Checker for Failover {
             .with(self.steady.remembered())
             .with(self.asking.remembered())
             .and("leases", self.leases.len())
+            .and("faults", self.faults.remembered())
             .and("processes", self.clients.len())
             .and("holders and their requests", refused.sum())
     }
@@ -411,14 +486,14 @@ impl Checker for Failover {
     }
 
     fn verdict(mut self: Box<Self>) -> Verdict {
-        let (last, shown) = self.last;
+        let last = self.last;
         let planned = match (self.calm, self.calm_length) {
             (Some((calm, _)), Some(length)) => calm.saturating_add(length),
             _ => 0,
         };
         let end = last.max(planned);
         if self.found.is_none() {
-            self.look_for_overdue(end, shown);
+            self.look_for_overdue(end);
         }
         self.steady.end(last);
         let by_writes = self.by_writes();

@@ -183,11 +183,13 @@ impl LeaseLinearizable {
             Some((
                 format!("a renewal by {who} took effect though {owner} had followed"),
                 format!("refused, {owner} had followed"),
+                vec![owned.begun],
             ))
         } else if owned.released {
             Some((
                 format!("a renewal by {who} took effect after its release"),
                 "refused, it had been released".to_owned(),
+                vec![owned.begun, owned.shown],
             ))
         } else if renewed.clock >= owned.expiry {
             let late = span(renewed.clock - owned.expiry);
@@ -197,12 +199,12 @@ impl LeaseLinearizable {
                      store's clock"
                 ),
                 "refused, the lease had run out".to_owned(),
+                vec![owned.begun, owned.shown],
             ))
         } else {
             None
         };
-        if let Some((sentence, expected)) = wrong {
-            let shown = [owned.begun, owned.shown];
+        if let Some((sentence, expected, shown)) = wrong {
             self.found = Some(Evidence::new(sentence, shown, event.index, expected));
             return;
         }

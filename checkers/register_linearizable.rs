@@ -19,11 +19,12 @@
 //! oldest open call, and the writes and deletes that were never answered; and some of
 //! the values that were overwritten last, so as to say by what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::budget::Remembered;
-use crate::history::{Answer, Body, Event, Kind, Name, Op, Token};
+use crate::history::{Answer, Applied, Body, Event, F, Kind, Name, Nanos, Observation, Op, Token};
 use crate::judge::{Checker, Invoked, Step};
+use crate::units::time;
 use crate::verdict::{Evidence, Verdict};
 
 mod datum;
@@ -46,6 +47,8 @@ const TOKENS_REMEMBERED: usize = 4_096;
 pub(crate) struct RegisterLinearizable {
     leases: BTreeMap<Name, Lease>,
     registers: Registers,
+    /// What storage nodes applied last.
+    landed: VecDeque<Landed>,
     any_read: bool,
     unknown: Option<String>,
     found: Option<Evidence>,
@@ -58,6 +61,19 @@ struct Lease {
     highest: BTreeMap<Option<Token>, (u64, usize, Option<Datum>)>,
     /// The highest token that was forgotten.
     forgotten: Option<Token>,
+}
+
+/// How many of the last that storage applied are remembered, of all keys together.
+const LANDED: usize = 256;
+
+/// A write or delete that a storage node applied.
+struct Landed {
+    register: usize,
+    event: u64,
+    at: Nanos,
+    node: Name,
+    f: F,
+    token: Option<Token>,
 }
 
 impl RegisterLinearizable {
@@ -190,7 +206,58 @@ impl RegisterLinearizable {
             _ => None,
         };
         self.any_read |= event.kind == Kind::Ok && found.is_some();
-        self.found = self.registers.completes(at, act, event.kind, found).err();
+        let wrong = self.registers.completes(at, act, event.kind, found).err();
+        self.found = wrong.map(|evidence| self.with_what_landed(at, evidence));
+    }
+
+    fn landed(&mut self, event: &Event, applied: &Applied) {
+        let lease = self.leases.get(&applied.lease);
+        let Some(at) = lease.and_then(|lease| lease.registers.get(&applied.key)) else {
+            return;
+        };
+        let register = *at;
+        if self.landed.len() == LANDED {
+            self.landed.pop_front();
+        }
+        self.landed.push_back(Landed {
+            register,
+            event: event.index,
+            at: event.time,
+            node: event.process.clone(),
+            f: applied.f,
+            token: applied.token,
+        });
+    }
+
+    /// With the last that storage says it applied between what is shown and the read that
+    /// does not go with it.
+    fn with_what_landed(&self, at: usize, evidence: Evidence) -> Evidence {
+        let Evidence {
+            sentence,
+            events,
+            culprit,
+            expected,
+            ..
+        } = &evidence;
+        let [.., since, _, last] = events[..] else {
+            return evidence;
+        };
+        let between =
+            |landed: &&Landed| landed.register == at && since < landed.event && landed.event < last;
+        let mut landed = self.landed.iter().rev().filter(|_| last == *culprit);
+        let Some(landed) = landed.find(between) else {
+            return evidence;
+        };
+        let token = landed.token.map(|token| format!(" with token {token}"));
+        let sentence = format!(
+            "{sentence}; {} applied a {}{} at {}",
+            landed.node,
+            landed.f.name(),
+            token.unwrap_or_default(),
+            time(landed.at)
+        );
+        let shown = events.iter().copied().chain([landed.event]);
+        Evidence::new(sentence, shown, *culprit, expected.clone())
     }
 }
 
@@ -205,6 +272,7 @@ impl Checker for RegisterLinearizable {
                 let Some(invoked) = step.invoked else { return };
                 self.completed(step.event, invoked, answer);
             }
+            Body::Observed(Observation::Applied(applied)) => self.landed(step.event, applied),
             _ => {}
         }
     }
@@ -216,6 +284,7 @@ impl Checker for RegisterLinearizable {
             .map(|at| self.registers.remembered(at))
             .fold(Remembered::default(), Remembered::with)
             .and("keys", 2 * keys + self.leases.len())
+            .and("writes that storage applied", self.landed.len())
             .and("tokens and their last write", tokens)
     }
 
@@ -231,7 +300,7 @@ impl Checker for RegisterLinearizable {
             return Verdict::Unknown(why);
         }
         match self.registers.ends() {
-            Some(evidence) => Verdict::Violated(evidence),
+            Some((at, evidence)) => Verdict::Violated(self.with_what_landed(at, evidence)),
             None if !self.any_read => {
                 Verdict::NotClaimed("no read was answered in this history".to_owned())
             }

@@ -17,6 +17,7 @@ use crate::history::{
     Token,
 };
 use crate::judge::Step;
+use crate::units::{span, time};
 use crate::verdict::Evidence;
 
 /// Tries without an ok that end no term.
@@ -29,6 +30,8 @@ struct Term {
     process: Name,
     began: (Nanos, u64),
     until: Option<Nanos>,
+    /// What its belief counts from.
+    sent: Option<Nanos>,
     lead: u64,
     /// Renewal tries since the last one that was answered ok, by their invoke.
     tries: Vec<u64>,
@@ -74,6 +77,7 @@ impl Steady {
                     process: event.process.clone(),
                     began: (event.time, event.index),
                     until: None,
+                    sent: None,
                     lead: event.index,
                     tries: Vec::new(),
                     late: false,
@@ -83,6 +87,7 @@ impl Steady {
                 let try_timeout = self.timing.as_ref().map_or(0, |timing| timing.try_timeout);
                 term.late = try_timeout > 0 && spent > try_timeout;
                 term.until = lead.until;
+                term.sent = lead.sent;
                 term.lead = event.index;
             }
             Body::Observed(Observation::Follow(follow)) => {
@@ -202,6 +207,33 @@ impl Steady {
         };
         let shown = term.tries.iter().copied().chain([term.began.1, term.lead]);
         let expected = "a term that two lost renewals do not end";
-        self.found = Some(Evidence::new(sentence, shown, culprit, expected));
+        let evidence = Evidence::new(sentence, shown, culprit, expected);
+        self.found = Some(evidence.reckoned(reckoning(timing, term)));
     }
+}
+
+/// What the term counted, and how many tries that is.
+fn reckoning(timing: &LeaseTiming, term: &Term) -> Option<String> {
+    let (sent, until) = (term.sent?, term.until?);
+    let counted = until.saturating_sub(sent);
+    let kept = u128::from(TRUE_RATE.saturating_sub(timing.max_drift_ppb));
+    let safe = u128::from(timing.ttl) * kept / u128::from(TRUE_RATE);
+    let safe = Nanos::try_from(safe).unwrap_or(Nanos::MAX);
+    let fit = match counted.checked_div(timing.try_timeout) {
+        Some(tries) => format!(
+            ", in which {tries} tries of at most {} fit",
+            span(timing.try_timeout)
+        ),
+        None => String::new(),
+    };
+    Some(format!(
+        "{} counted from {} until {}: {} of true time{fit}; of a ttl of {} less drift and margin, \
+         {} are safe",
+        term.process,
+        time(sent),
+        time(until),
+        span(counted),
+        span(timing.ttl),
+        span(safe.saturating_sub(timing.safety_margin))
+    ))
 }

@@ -28,12 +28,30 @@ pub(crate) struct StorageSafety {
     /// The highest token acknowledged and the acknowledgement, by lease.
     acknowledged: BTreeMap<Name, (Token, u64)>,
     /// Open calls below an acknowledged token, by their invoke.
-    doomed: BTreeMap<u64, (Token, u64)>,
+    doomed: BTreeMap<u64, Doomed>,
     /// Who last used a token, by lease: the highest [`REMEMBERED`].
     users: BTreeMap<Name, BTreeMap<Token, Name>>,
     retries: Retries,
     judged: bool,
     found: Option<Evidence>,
+}
+
+/// How many answers of storage nodes to a call are remembered: more than there are replicas.
+const ANSWERS: usize = 16;
+
+/// An open call below an acknowledged token.
+struct Doomed {
+    seen: Token,
+    /// The event that shows it.
+    shown: u64,
+    f: F,
+    lease: Name,
+    token: Token,
+    seq: Option<u64>,
+    /// What storage nodes did with it.
+    answers: Vec<u64>,
+    /// Those that refused it.
+    refused_by: Vec<Name>,
 }
 
 impl StorageSafety {
@@ -109,8 +127,37 @@ impl StorageSafety {
         if self.retries.invoked(event, op) {
             return;
         }
-        if let Some(above) = self.acknowledged_above(op.lease(), token) {
-            self.doomed.insert(event.index, above);
+        if let Some((seen, shown)) = self.acknowledged_above(op.lease(), token) {
+            let seq = match op {
+                Op::Write(op) => op.seq,
+                Op::Delete(op) => op.seq,
+                _ => None,
+            };
+            let doomed = Doomed {
+                seen,
+                shown,
+                f: op.f(),
+                lease: op.lease().clone(),
+                token,
+                seq,
+                answers: Vec::new(),
+                refused_by: Vec::new(),
+            };
+            self.doomed.insert(event.index, doomed);
+        }
+    }
+
+    /// What a storage node did with a call that is open.
+    fn answered(&mut self, event: &Event, call: (F, &Name, Token, Option<u64>), was_refused: bool) {
+        let is_it = |doomed: &&mut Doomed| {
+            (doomed.f, &doomed.lease, doomed.token, doomed.seq) == call
+                && doomed.answers.len() < ANSWERS
+        };
+        for doomed in self.doomed.values_mut().filter(is_it) {
+            doomed.answers.push(event.index);
+            if was_refused && !doomed.refused_by.contains(&event.process) {
+                doomed.refused_by.push(event.process.clone());
+            }
         }
     }
 
@@ -129,10 +176,19 @@ impl StorageSafety {
         }
         let Some(token) = op.token() else { return };
         self.judged = true;
-        if let Some((seen, shown)) = doomed {
+        if let Some(doomed) = doomed {
+            let seen = doomed.seen;
             let whose = self.whose(op.lease(), token, seen);
-            let sentence = below(op.f(), token, "was sent and acknowledged", seen) + &whose;
-            self.found = Some(refused(sentence, seen, [shown, invoke], event.index));
+            let mut sentence = below(op.f(), token, "was sent and acknowledged", seen) + &whose;
+            if let Some((last, others)) = doomed.refused_by.split_last() {
+                sentence += "; ";
+                if !others.is_empty() {
+                    sentence += &format!("{} and ", others.join(", "));
+                }
+                sentence += &format!("{last} refused it");
+            }
+            let shown = doomed.answers.into_iter().chain([doomed.shown, invoke]);
+            self.found = Some(refused(sentence, seen, shown, event.index));
         }
         let highest = self
             .acknowledged
@@ -183,10 +239,18 @@ impl Checker for StorageSafety {
             }
             Body::Observed(Observation::Applied(applied)) => {
                 if let Some(token) = applied.token {
+                    let call = (applied.f, &applied.lease, token, applied.seq);
+                    self.answered(event, call, false);
                     self.land(event, applied.f, &applied.lease, token);
                 }
             }
+            Body::Observed(Observation::Refused(refused)) => {
+                let call = (refused.f, &refused.lease, refused.token, refused.seq);
+                self.answered(event, call, true);
+            }
             Body::Observed(Observation::Fenced(fenced)) => {
+                let call = (F::Fence, &fenced.lease, fenced.token, None);
+                self.answered(event, call, false);
                 self.land(event, F::Fence, &fenced.lease, fenced.token);
             }
             Body::Observed(Observation::StorageRecovered(found)) => {

@@ -35,6 +35,8 @@ use crate::verdict::{Evidence, Verdict};
 /// A grant, by the events that show it.
 #[derive(Clone, Copy)]
 struct Grant {
+    /// Whose, among the processes that were granted a lease.
+    process: usize,
     invoke: u64,
     complete: u64,
     /// The store's `granted`.
@@ -83,7 +85,6 @@ impl Marks {
 /// A call that may land.
 struct Pending {
     invoke: u64,
-    process: Name,
     /// None when it cannot be told.
     grant: Option<Grant>,
     value: Option<Value>,
@@ -107,6 +108,8 @@ pub(crate) struct ZombieWrite {
     /// leader, and open calls that may mark a successor, by their invoke.
     open: BTreeMap<u64, (Grant, Option<(Grant, u64)>)>,
     storage_nodes: BTreeSet<Name>,
+    /// Who was granted a lease, in the order of their first grants.
+    processes: Vec<Name>,
     /// The header tells of replicas: what one of them took says nothing of the others.
     replicas: bool,
     /// Something landed that could be one of several calls.
@@ -177,7 +180,6 @@ impl ZombieWrite {
         };
         let pending = Pending {
             invoke: event.index,
-            process: event.process.clone(),
             grant: node,
             value,
             abandoned: false,
@@ -213,14 +215,12 @@ impl ZombieWrite {
         if let Some((successor, mark)) = deposed
             && self.found_by_client.is_none()
         {
-            let what = &invoked.op;
             let evidence = zombie(
-                what.f(),
-                &event.process,
+                &self.processes,
+                invoked.op.f(),
                 grant,
                 successor,
-                mark,
-                invoked.index,
+                [mark, invoked.index],
                 event.index,
             );
             self.found_by_client = Some(evidence);
@@ -251,7 +251,14 @@ impl ZombieWrite {
                     Body::Complete(_, crate::history::Answer::Token(token)) => Some(token),
                     _ => None,
                 };
+                let of_process = |process: &Name| *process == event.process;
+                let process = self.processes.iter().position(of_process);
+                let process = process.unwrap_or_else(|| {
+                    self.processes.push(event.process.clone());
+                    self.processes.len() - 1
+                });
                 let grant = Grant {
+                    process,
                     invoke: invoked.index,
                     complete: event.index,
                     granted,
@@ -296,14 +303,12 @@ impl ZombieWrite {
                 if zombies.any(|other| other.is_none()) {
                     return None;
                 }
-                let invoke = pending.invoke;
                 Some(zombie(
+                    &self.processes,
                     landing.0,
-                    &pending.process,
                     grant,
                     successor,
-                    mark,
-                    invoke,
+                    [mark, pending.invoke],
                     event.index,
                 ))
             };
@@ -352,21 +357,25 @@ fn landing(op: &Op) -> Option<Landing> {
     })
 }
 
+/// `shown` are the successor's operation and the invoke of the one that came after it.
 fn zombie(
+    processes: &[Name],
     f: F,
-    process: &Name,
     grant: Grant,
     successor: Grant,
-    mark: u64,
-    invoke: u64,
+    shown: [u64; 2],
     culprit: u64,
 ) -> Evidence {
+    let (f, who) = (f.name(), &processes[grant.process]);
+    let whose = match successor.process == grant.process {
+        true => "its own next term".to_owned(),
+        false => format!("its successor {}", processes[successor.process]),
+    };
     Evidence::new(
-        format!(
-            "a {} by {process}, deposed since, landed after its successor's first operation",
-            f.name()
-        ),
-        [grant.complete, successor.complete, mark, invoke],
+        format!("a {f} by {who}, deposed since, landed after the first operation of {whose}"),
+        shown
+            .into_iter()
+            .chain([grant.complete, successor.complete]),
         culprit,
         "refused, the lease had passed on",
     )
@@ -423,7 +432,7 @@ impl Checker for ZombieWrite {
         Remembered::default()
             .and(
                 "processes",
-                self.candidates.len() + self.storage_nodes.len(),
+                self.candidates.len() + self.storage_nodes.len() + self.processes.len(),
             )
             .and("leases", leases)
             .and("open calls", self.open.len())

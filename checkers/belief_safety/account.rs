@@ -47,7 +47,7 @@ pub(super) struct Promise {
 /// A release that the store took.
 pub(super) struct Taken {
     pub holder: Name,
-    token: Option<Token>,
+    pub token: Option<Token>,
     pub at: Nanos,
     pub event: u64,
     /// The call that it was, where its answer tells.

@@ -232,9 +232,9 @@ impl<'a> Overlap<'a> {
         for fault in self.faults.of(&deposed.process).filter(of_it) {
             let (began, until) = (fault.from.max(seen), fault.until.unwrap_or(to).min(to));
             from.get_or_insert(began);
-            events.push(fault.event);
             on |= fault.until.is_none_or(|until| until > self.now);
             if until > began {
+                events.push(fault.event);
                 asleep += self.rates.elapsed(&deposed.process, began, until);
                 seen = until;
             }

@@ -11,6 +11,7 @@ impl Overlap<'_> {
     pub fn reckoning(&self) -> Vec<String> {
         let mut lines = vec![self.both()];
         lines.extend(self.counted_until());
+        lines.extend(self.has_no_end());
         lines.extend(self.stood_still());
         lines.extend(self.was_stepped());
         lines.extend(self.counted_from_later());
@@ -54,6 +55,35 @@ impl Overlap<'_> {
             );
         }
         Some(line)
+    }
+
+    /// When a belief should have ended that has no end.
+    fn has_no_end(&self) -> Option<String> {
+        let deposed = self.deposed;
+        if deposed.until.is_some() || !deposed.sent_is_known {
+            return None;
+        }
+        let safe = self.safe()?;
+        let who = &deposed.process;
+        let counted = |until| nanos(self.rates.elapsed(who, deposed.sent, until));
+        if counted(self.now) < safe {
+            return None;
+        }
+        // Its clock may have changed its rate meanwhile.
+        let (mut before, mut over) = (deposed.sent, self.now);
+        while over.saturating_sub(before) > 1 {
+            let between = before + (over - before) / 2;
+            match counted(between) < safe {
+                true => before = between,
+                false => over = between,
+            }
+        }
+        Some(format!(
+            "{who}'s window of {} from its send at {} was over at {}; it believed on without an end",
+            span(safe),
+            time(deposed.sent),
+            time(over)
+        ))
     }
 
     fn stood_still(&self) -> Option<String> {
@@ -163,7 +193,15 @@ impl Overlap<'_> {
                         time(promise.granted)
                     ),
                     None if taken.holder == self.deposed.holder => {
-                        format!("{who}: {deposed} had released it at {at}, and went on believing")
+                        match taken.token.zip(promise.token) {
+                            Some((old, held)) if old != held => format!(
+                                "{who}: it took a release of {deposed}'s token {old} at {at}, \
+                                 though {deposed} held it under token {held}"
+                            ),
+                            _ => format!(
+                                "{who}: {deposed} had released it at {at}, and went on believing"
+                            ),
+                        }
                     }
                     None => format!(
                         "{who}: it had taken a release by {} at {at}, though {} held it",

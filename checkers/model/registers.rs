@@ -316,7 +316,7 @@ impl Registers {
         if let Some(why) = self.unknown.take() {
             return Verdict::Unknown(why);
         }
-        let at_end = self.pass.ends();
+        let at_end = self.pass.ends().map(|(_, evidence)| evidence);
         let numbered = std::mem::take(&mut self.keys).into_iter().enumerate();
         let to_search: Vec<(usize, Key)> = numbered.filter(|(_, key)| key.searched).collect();
         let count = to_search.len();

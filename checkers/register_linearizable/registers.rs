@@ -101,11 +101,13 @@ impl Registers {
         result.map_err(|wrong| evidence::of(&key, self.with_what_is_remembered(at, wrong)))
     }
 
-    /// Nothing more will happen. What went wrong first, in any register.
-    pub fn ends(&mut self) -> Option<Evidence> {
-        (self.registers.iter_mut())
-            .filter_map(|(key, register)| Some(evidence::of(key, register.ends().err()?)))
-            .min_by_key(|evidence| evidence.culprit)
+    /// Nothing more will happen. What went wrong first, in any register, and in which.
+    pub fn ends(&mut self) -> Option<(usize, Evidence)> {
+        (self.registers.iter_mut().enumerate())
+            .filter_map(|(at, (key, register))| {
+                Some((at, evidence::of(key, register.ends().err()?)))
+            })
+            .min_by_key(|(_, evidence)| evidence.culprit)
     }
 
     /// A value that nobody can have read any more may have been overwritten.

@@ -304,6 +304,21 @@ fn a_store_that_takes_somebody_elses_release_is_told_so() {
     assert_eq!(reckoning(tale).last().map(String::as_str), Some(told));
 }
 
+/// A doubled frame of an earlier term's release.
+#[test]
+fn a_release_of_another_token_is_told_apart_from_one_of_the_term() {
+    let tale = tale()
+        .grants("a", 1, 4, 0)
+        .leads_counting_from(0, "a", 4, 98)
+        .at(40)
+        .releases("a", 2, 40)
+        .grants("b", 1, 5, 41)
+        .leads("b", 5, 130);
+    let told = "store granted b the lease at 0.041s: it took a release of a's token 2 at 0.040s, \
+                though a held it under token 4";
+    assert_eq!(reckoning(tale).last().map(String::as_str), Some(told));
+}
+
 /// Somebody else's history need not say what a belief counts from.
 #[test]
 fn who_does_not_say_what_it_counted_from_is_not_blamed_for_it() {
@@ -358,6 +373,32 @@ fn without_a_stores_word_the_believers_are_reckoned_alone() {
     );
 }
 
+#[test]
+fn a_belief_without_an_end_is_told_when_its_window_was_over() {
+    let endless = |percent| {
+        let tale = tale().clock("a", percent).leads("a", 1, None);
+        tale.at(150).leads("b", 2, None)
+    };
+    assert_eq!(
+        reckoning(endless(100))[1..],
+        [
+            "a's window of 98ms from its send at 0.000s was over at 0.098s; it believed on \
+             without an end"
+        ]
+    );
+    // By its own clock.
+    assert!(says(endless(200), "was over at 0.049s"));
+    // Whose end is not the one that is missing, or who never said what it counts from.
+    let ended = tale().leads("a", 1, 200).at(150).leads("b", 2, None);
+    assert!(!says(ended, "without an end"));
+    let mut unsent = endless(100);
+    let Body::Observed(Observation::Lead(lead)) = &mut unsent.events[0].body else {
+        panic!()
+    };
+    lead.sent = None;
+    assert!(!says(unsent, "without an end"));
+}
+
 /// A line of the arithmetic that begins or goes on like this.
 fn says(tale: Tale, words: &str) -> bool {
     reckoning(tale).iter().any(|line| line.contains(words))
@@ -408,6 +449,15 @@ fn a_run_clock_that_stood_still_is_told_against_true_time() {
             still,
         ]
     );
+    // A sleep within another lengthens none.
+    let twice = taken_over(|tale| {
+        let asleep = |ms: u64| json!({"node": "a", "for": ms * MS});
+        let tale = hit(tale.at(10), "suspend", asleep(60));
+        let tale = hit(tale.at(20), "suspend", asleep(20)).at(70);
+        tale.leads_counting_from(0, "a", 1, 158)
+    });
+    let evidence = twice.convicts(BeliefSafety, "b believed", &[0, 4, 6, 7, 8]);
+    assert_eq!(evidence.reckoning[2], still);
     // Who believes longer than its sleep explains counted by no such clock.
     assert!(!says(slept(200), "run clock"));
 }

@@ -16,13 +16,13 @@ fn the_first_act_of_a_term_is_its_fence() {
             .acquires("a", 1)
             .ok("a", op.clone())
             .fences("a", 1)
-            .convicts(ElectionBarrier, "before its fence(1)", &[2]);
+            .convicts(ElectionBarrier, "without a fence(1)", &[2]);
         tale()
             .acquires("a", 1)
             .fences("a", 1)
             .acquires("a", 2)
             .ok("a", op_under_two(op))
-            .convicts(ElectionBarrier, "before its fence(2)", &[6]);
+            .convicts(ElectionBarrier, "without a fence(2)", &[6]);
     }
 }
 
@@ -51,7 +51,25 @@ fn a_fence_that_was_not_acknowledged_is_none() {
         .acquires("a", 1)
         .stale("a", fence(1), 2)
         .writes("a", 1)
-        .convicts(ElectionBarrier, "before its fence(1)", &[4]);
+        .convicts(
+            ElectionBarrier,
+            "though its fence(1) had failed",
+            &[2, 3, 4],
+        );
+    // One that failed and is tried again is on its way.
+    tale()
+        .acquires("a", 1)
+        .stale("a", fence(1), 2)
+        .invoke("a", fence(1))
+        .writes("a", 1)
+        .convicts(ElectionBarrier, "before its fence(1)", &[4, 5]);
+    // That of an earlier term tells nothing of this one.
+    tale()
+        .acquires("a", 1)
+        .stale("a", fence(1), 2)
+        .acquires("a", 2)
+        .writes("a", 2)
+        .convicts(ElectionBarrier, "without a fence(2)", &[6]);
 }
 
 #[test]
@@ -127,11 +145,7 @@ fn where_the_grant_is_the_barrier_nobody_need_fence() {
     let compare_and_swap = || tale().storage(json!("compare-and-swap"));
     let unfenced = |tale: Tale| tale.acquires("a", 1).writes("a", 1);
     unfenced(compare_and_swap()).claims_nothing(ElectionBarrier, "a grant is the barrier");
-    unfenced(tale().storage(json!("fenced"))).convicts(
-        ElectionBarrier,
-        "before its fence(1)",
-        &[2],
-    );
+    unfenced(tale().storage(json!("fenced"))).convicts(ElectionBarrier, "without a fence(1)", &[2]);
     compare_and_swap()
         .grants("a", 1, 1, 0)
         .applies("s", 1, 1)

@@ -1,4 +1,6 @@
-use deposed_checkers::history::{Answer, Delete, Failure, Kind, Op, Write};
+use deposed_checkers::history::{
+    Answer, Applied, Delete, F, Failure, Kind, Observation, Op, Write,
+};
 use deposed_checkers::judge::judge;
 use deposed_checkers::verdict::{Check, Check::RegisterLinearizable, Verdict};
 use serde_json::{Value, json};
@@ -635,4 +637,40 @@ fn only_an_answer_that_is_ok_was_read() {
                 .passes(RegisterLinearizable);
         }
     }
+}
+
+#[test]
+fn what_storage_applied_between_the_write_and_the_read_is_shown() {
+    let applied = |key: &str| {
+        let (f, lease, key) = (F::Delete, "leader".into(), key.into());
+        Observation::Applied(Applied {
+            f,
+            lease,
+            token: Some(1),
+            seq: Some(1),
+            key,
+            value: None,
+        })
+    };
+    let between = |tale: Tale| {
+        let tale = tale.ok("a", write(1, 1)).saw("s", applied("x"));
+        tale.saw("s", applied("y")).reads("r", json!(null))
+    };
+    let evidence =
+        between(tale()).convicts(RegisterLinearizable, "found x absent", &[0, 1, 2, 4, 5]);
+    assert!(
+        evidence
+            .sentence
+            .ends_with("come in between; s applied a delete with token 1 at 0.002s"),
+        "{}",
+        evidence.sentence
+    );
+    // What came before the write was answered, or after the read, tells nothing.
+    tale()
+        .invoke("a", write(1, 1))
+        .saw("s", applied("x"))
+        .ends_ok(0)
+        .reads("r", json!(null))
+        .saw("s", applied("x"))
+        .convicts(RegisterLinearizable, "found x absent", &[0, 2, 3, 4]);
 }

@@ -1,4 +1,4 @@
-use deposed_checkers::history::{Observation, StorageRecovered};
+use deposed_checkers::history::{F, Observation, Refused, StorageRecovered};
 use deposed_checkers::verdict::{Check::StorageSafety, Verdict};
 
 use crate::tale::*;
@@ -210,4 +210,35 @@ fn whose_the_tokens_are_is_told_as_far_as_it_is_known() {
     assert_eq!(below(same), format!("{sentence}: both were a's"));
     // Nobody was seen to send it.
     assert_eq!(below(tale().takes_fence("s", 8)), sentence);
+}
+
+#[test]
+fn what_the_replicas_answered_is_shown_beside_what_the_client_was_told() {
+    let refuses = |tale: Tale, node: &str, seq| {
+        let (f, lease, seq) = (F::Write, "leader".into(), Some(seq));
+        let refused = Refused {
+            f,
+            lease,
+            token: 1,
+            seq,
+            seen: 2,
+        };
+        tale.saw(node, Observation::Refused(refused))
+    };
+    let sent = tale().fences("b", 2).invoke("a", write(1, 9));
+    // Of another write.
+    let tale = refuses(sent, "s1", 8);
+    let tale = refuses(refuses(tale, "s1", 9), "s2", 9);
+    let evidence = tale.applies("s3", 1, 9).ends_ok(2).convicts(
+        StorageSafety,
+        "was sent and acknowledged",
+        &[1, 2, 4, 5, 6, 7],
+    );
+    assert!(
+        evidence
+            .sentence
+            .ends_with("token 2 was b's; s1 and s2 refused it"),
+        "{}",
+        evidence.sentence
+    );
 }

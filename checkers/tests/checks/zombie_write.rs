@@ -31,6 +31,30 @@ fn a_deposed_leaders_write_does_not_follow_its_successors() {
         .convicts(ZombieWrite, "by a", &[1, 3, 5, 6, 7]);
 }
 
+#[test]
+fn the_successor_is_named() {
+    let evidence = two_terms(true).fences("b", 2).writes("a", 1).convicts(
+        ZombieWrite,
+        "by a",
+        &[1, 3, 5, 6, 7],
+    );
+    assert_eq!(
+        evidence.sentence,
+        "a write by a, deposed since, landed after the first operation of its successor b"
+    );
+    // By the store's account and the node's, where somebody else came before.
+    tale()
+        .acquires("c", 1)
+        .fences("c", 1)
+        .acquires("a", 2)
+        .invoke("a", write(2, 1))
+        .acquires("b", 3)
+        .invoke("b", fence(3))
+        .takes_fence("s", 3)
+        .applies("s", 2, 1)
+        .convicts(ZombieWrite, "of its successor b", &[5, 6, 8, 10, 11]);
+}
+
 /// A resource that cannot check tokens is sent none, though leases have them. What is
 /// read without one may be an observer's, and marks nobody's term.
 #[test]

@@ -163,8 +163,8 @@ fn a_history_without_a_sentence_is_told_by_what_struck_it_and_what_came_of_it() 
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let told = "With 1 fault (0.005s gc-pause a before its next read for 400ms), a write with token \
                 1 landed after storage had seen token 2: it was a's, and token 2 was b's; a write by \
-                a, deposed since, landed after its successor's first operation. The planted flaw is \
-                accepts-anything. Storage checks no token.";
+                a, deposed since, landed after the first operation of its successor b. The planted \
+                flaw is accepts-anything. Storage checks no token.";
     assert!(out.contains(told), "{out}");
     // Of the whole's 17 faults those are named that came before the harm.
     let (code, out, _) = deposed(&dir, &format!("keep {file} --name whole --into DIR/kept"));
