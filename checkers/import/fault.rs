@@ -74,6 +74,12 @@ pub enum Problem {
          again, whole"
     )]
     Torn,
+    /// A last line without an end, in a format whose values do not say where they end.
+    #[error(
+        "the last line is torn: it does not end in a line break, and its last value may have been \
+         cut off; remove it, or end it with a line break if it is whole"
+    )]
+    TornLine,
     /// A vector of entries that is never closed.
     #[error("the file ends, and '{0}' is missing: it was cut off; copy it again, whole")]
     Unclosed(char),

@@ -180,7 +180,7 @@ fn calls_are_paired_by_process() {
             vec![
                 ("0", begin, ":read"),
                 ("1", begin, ":read"),
-                ("0", begin, ":write"),
+                ("0", begin, ":write :value 1"),
             ],
             "3:1: process 0 begins a write, and its read of line 1 has not ended: a process does \
              one thing at a time; give each thread a name of its own",
