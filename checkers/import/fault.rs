@@ -145,6 +145,25 @@ pub enum Problem {
         /// On which line.
         line: u64,
     },
+    /// A completion with another key or value than its call.
+    #[error(
+        "process {process} ends a {f} with the {what} {ended}, and began it with {began} on line \
+         {line}: an answer repeats what was given, or leaves it out; write it as it was begun"
+    )]
+    OtherValue {
+        /// Who.
+        process: Box<str>,
+        /// What is ended.
+        f: Box<str>,
+        /// `key` or `value`.
+        what: &'static str,
+        /// How it is ended.
+        ended: Box<str>,
+        /// How it was begun.
+        began: Box<str>,
+        /// On which line.
+        line: u64,
+    },
 }
 
 impl Problem {

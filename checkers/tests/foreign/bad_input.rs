@@ -138,7 +138,7 @@ fn bytes_that_are_no_text_are_refused_where_they_stand() {
 
 #[test]
 fn a_file_that_was_cut_off_anywhere_is_never_read_as_whole() {
-    let edn = "[{:process 0, :type :invoke, :f :write, :value \"é\"}\n {:process 0, :type :ok, :f :write, :value #{1 \\a}}]";
+    let edn = "[{:process 0, :type :invoke, :f :write, :value \"é\"}\n {:process 0, :type :fail, :f :write, :value #{1 \\a}}]";
     let json = "[{\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":\"é\"},\n{\"process\":0,\"type\":\"ok\",\"f\":\"write\"}]";
     for (format, whole) in [(Format::Edn, edn), (Format::Json, json)] {
         assert_eq!(entries(format, whole).len(), 2);

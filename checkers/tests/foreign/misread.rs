@@ -134,3 +134,60 @@ fn a_last_line_whose_value_may_be_cut_off_is_torn() {
          have been cut off; remove it, or end it with a line break if it is whole"
     );
 }
+
+#[test]
+fn an_answer_repeats_what_was_given_or_leaves_it_out() {
+    let table = |began: &str, ended: &str| {
+        format!("process,type,f,key,value\n0,invoke,{began}\n0,ok,{ended}\n")
+    };
+    let behind = "an answer repeats what was given, or leaves it out; write it as it was begun";
+    for (began, ended, said) in [
+        (
+            "write,x,1",
+            "write,x,2",
+            "write with the value 2, and began it with 1",
+        ),
+        (
+            "put,,a",
+            "put,,b",
+            "put with the value \"b\", and began it with \"a\"",
+        ),
+        (
+            "append,,a",
+            "append,,1",
+            "append with the value 1, and began it with \"a\"",
+        ),
+        (
+            "cas,,[1 2]",
+            "cas,,[1 3]",
+            "cas with the value [1 3], and began it with [1 2]",
+        ),
+        (
+            "write,x,1",
+            "write,y,1",
+            "write with the key \"y\", and began it with \"x\"",
+        ),
+        (
+            "read,x,",
+            "read,y,1",
+            "read with the key \"y\", and began it with \"x\"",
+        ),
+    ] {
+        let said = format!("f:3:1: process 0 ends a {said} on line 2: {behind}");
+        assert_eq!(refused(Format::Csv, table(began, ended)), said);
+        // What failed or is indefinite may say why there.
+        let fail = table(began, ended).replace(",ok,", ",fail,");
+        assert_eq!(entries(Format::Csv, fail).len(), 2);
+    }
+    for (began, ended) in [
+        ("write,x,1", "write,,"),
+        ("write,x,1", "write,x,nil"),
+        ("write,,[x 1]", "write,,1"),
+        ("write,,[x 1]", "write,,[x 1]"),
+        ("read,x,1", "read,x,2"),
+        ("acquire,,1", "acquire,,2"),
+        ("write,x,1", "write,x,{:revision 7}"),
+    ] {
+        assert_eq!(entries(Format::Csv, table(began, ended)).len(), 2);
+    }
+}
