@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::calls::{Call, Calls, Ended};
-use super::guess::token;
+use super::guess::{no_token, token};
 use super::{Budget, Model};
 use crate::history::Kind;
 use crate::linearizable::mutex::{Mutex, Step};
@@ -174,6 +174,12 @@ impl Locks {
             complete,
         };
         let fenced = self.model == Model::FencedMutex;
+        if fenced
+            && (step, kind) == (Step::Acquire, Kind::Ok)
+            && let Some(why) = no_token(apart, value)
+        {
+            return Err(why);
+        }
         let lock = match self.lock(call.key) {
             Lock::Owned(lock) => {
                 let result = match (step, kind) {

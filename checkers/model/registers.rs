@@ -4,7 +4,7 @@
 //! pass. One whose value is written again, one with `cas`, and a text that is appended
 //! to are kept and searched at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compact_str::ToCompactString;
@@ -448,6 +448,18 @@ impl Searched {
         let said = |id: u32| match self.kv {
             true => words::short(&format!("{:?}", self.states.name(id))),
             false => self.states.name(id).to_owned(),
+        };
+        // The search met what it had to try. What was not answered by then may have been there
+        // as well, wherever no order of it was needed; not so what was seen, which had no order.
+        let unanswered = self.operations.iter().filter(|operation| {
+            operation.invoke < culprit.complete
+                && (!operation.must || operation.complete > culprit.complete)
+        });
+        let more = unanswered.filter_map(|operation| operation.does.leaves());
+        let more = more.filter(|id| culprit.does.finds() != Some(*id));
+        let could: BTreeSet<u32> = match could.is_empty() {
+            true => BTreeSet::new(),
+            false => could.iter().copied().chain(more).collect(),
         };
         let could: Vec<String> = could.iter().map(|id| said(*id)).collect();
         let only = match could.len() {
