@@ -41,6 +41,7 @@ mod json;
 pub mod lease;
 mod log;
 mod operation;
+mod rows;
 mod source;
 mod table;
 mod value;
@@ -150,7 +151,8 @@ pub enum Format {
     /// [left out](Entries::left_out).
     Etcd,
     /// A table with the header `time,process,type,f,token,key,value`: columns in any order,
-    /// all but `process`, `type` and `f` optional, others ignored; an `error` column is read.
+    /// all but `process`, `type` and `f` optional, an `error` column if there is one, and no
+    /// others. Quotes stand as in RFC 4180, and the last line has an end as the others do.
     Csv,
 }
 

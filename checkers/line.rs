@@ -34,7 +34,15 @@ struct Line<'a> {
 pub(crate) fn event(text: &str) -> Result<Event, Problem> {
     let line: Line<'_> = serde_json::from_str(text).map_err(|error| {
         if error.classify() != Category::Data {
-            return Problem::NotJson(error.to_string());
+            let said = error.to_string();
+            // The line is ours to count: to serde there is but one.
+            let what = said
+                .rsplit_once(" at line ")
+                .map_or(&*said, |(what, _)| what);
+            let column = error.column();
+            return Problem::NotJson(format!(
+                "{what} at column {column}; mend or remove the line"
+            ));
         }
         match number_too_large(text) {
             Some(number) => Problem::NumberTooLarge(number.to_owned()),

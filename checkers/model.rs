@@ -38,7 +38,8 @@
 //!
 //! What an answer means is Jepsen's convention: `ok` happened, `fail` surely did not,
 //! `info`, and a call that is never completed, may have happened at any time since its
-//! invoke, or not; a read without an answer shows nothing. Lines of processes that are
+//! invoke, or not; a read without an answer shows nothing. The order is that of the lines:
+//! times are not used, and where they go back `well-formed` is not claimed. Lines of processes that are
 //! called by a name, like `nemesis`, are skipped unless they are calls of the model.
 
 use std::fmt;
@@ -222,11 +223,16 @@ pub fn judge_until<E>(
         Check::MutexLinearizable => Object::Locks(Box::new(Locks::new(model, budget))),
         _ => Object::Registers(Box::new(Registers::new(model, certain, budget))),
     };
+    let (mut now, mut back) = (0, None);
     for entry in entries {
         let entry = entry.map_err(JudgeError::Read)?;
         if stop.load(Ordering::Relaxed) {
             object.gives_up(format!("the time was over at index {}", entry.index));
             break;
+        }
+        if let Some(time) = entry.time {
+            back = back.or((time < now).then_some(entry.place.line));
+            now = time;
         }
         if entry.kind == Kind::Invoke {
             if let Some(call) = calls.begins(&entry)? {
@@ -251,8 +257,15 @@ pub fn judge_until<E>(
     };
     let verdicts = Check::ALL.map(|other| match other {
         _ if other == check => (check, verdict.clone()),
-        // What is malformed is an error.
-        Check::WellFormed => (other, Verdict::Valid),
+        // What else is malformed is an error.
+        Check::WellFormed => (
+            other,
+            back.map_or(Verdict::Valid, |line| {
+                Verdict::NotClaimed(format!(
+                    "the time goes back on line {line}: the order of the lines is what was judged"
+                ))
+            }),
+        ),
         _ => {
             let why = format!("a {model} has none of what it needs: {}", other.needs());
             (other, Verdict::NotClaimed(why))

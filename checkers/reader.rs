@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -331,8 +331,36 @@ pub(crate) fn text(path: &Path) -> Result<Box<dyn BufRead + Send>, Problem> {
     Ok(match gzipped {
         true => Box::new(BufReader::with_capacity(
             1 << 16,
-            MultiGzDecoder::new(input),
+            Members(Some(GzDecoder::new(input))),
         )),
         false => Box::new(input),
     })
+}
+
+/// The members of a gzipped file, one after another, and nothing else behind them.
+struct Members<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(into)?;
+            if read > 0 || into.is_empty() {
+                return Ok(read);
+            }
+            let mut input = self.0.take().map(GzDecoder::into_inner);
+            let next = match &mut input {
+                Some(input) => input.fill_buf()?.first().copied(),
+                None => None,
+            };
+            match next {
+                None => {}
+                Some(0x1f) => self.0 = input.map(GzDecoder::new),
+                Some(_) => {
+                    let what = "other bytes follow the end of the compressed data: cut them off";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
+            }
+        }
+        Ok(0)
+    }
 }

@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Problem, fault::Fault, operation::Operation};
+use super::{
+    Entry, Problem, Value,
+    fault::Fault,
+    operation::{Operation, gives},
+};
 use crate::history::{Kind, Name};
 
 /// What is open. Memory is that of the calls that have not ended, not that of processes.
@@ -14,6 +18,8 @@ pub(super) struct Calls {
     last: Option<u64>,
     /// By process: what it does, and since which line.
     open: BTreeMap<Name, (Name, u64)>,
+    /// By process: the key and the value of what it does, where the answer may repeat them.
+    given: BTreeMap<Name, (Option<Value>, Value)>,
 }
 
 impl Calls {
@@ -33,6 +39,14 @@ impl Calls {
         match (operation.kind, self.open.get(process)) {
             (Kind::Invoke, None) => {
                 self.open.insert(process.clone(), (f.clone(), place.line));
+                let value = match gives(f) {
+                    true => operation.value.clone(),
+                    false => Value::Nil,
+                };
+                if operation.key.is_some() || value != Value::Nil {
+                    let given = (operation.key.clone(), value);
+                    self.given.insert(process.clone(), given);
+                }
             }
             (Kind::Invoke, Some((open, line))) => {
                 return Err(at(Problem::TwoCalls {
@@ -42,7 +56,20 @@ impl Calls {
                     line: *line,
                 }));
             }
-            (_, Some((open, _))) if open == f => {
+            (_, Some((open, line))) if open == f => {
+                let given = self.given.remove(process);
+                let differs = given.filter(|_| operation.kind == Kind::Ok);
+                let differs = differs.and_then(|(key, value)| differs_in(&operation, key, value));
+                if let Some((what, began, ended)) = differs {
+                    return Err(at(Problem::OtherValue {
+                        process: text(process),
+                        f: text(f),
+                        what,
+                        ended: ended.into(),
+                        began: began.into(),
+                        line: *line,
+                    }));
+                }
                 self.open.remove(process);
             }
             // The nemesis's, or what a process tells of itself while it is at work.
@@ -64,4 +91,25 @@ impl Calls {
         }
         Ok(operation.entry(index))
     }
+}
+
+/// In what an answer contradicts its call, with both: an answer may repeat what was given, or
+/// leave it out, and a value with its key may be repeated without. Maps tell more than that.
+fn differs_in(
+    answer: &Operation,
+    key: Option<Value>,
+    value: Value,
+) -> Option<(&'static str, String, String)> {
+    if let (Some(began), Some(ended)) = (key, &answer.key)
+        && began != *ended
+    {
+        return Some(("key", began.to_string(), ended.to_string()));
+    }
+    let ended = &answer.value;
+    let is_repeated = match (&value, ended) {
+        (Value::Nil | Value::Map(_), _) | (_, Value::Nil | Value::Map(_)) => true,
+        (Value::List(pair), ended) => value == *ended || pair.len() == 2 && pair[1] == *ended,
+        (value, ended) => value == ended,
+    };
+    (!is_repeated).then(|| ("value", value.to_string(), ended.to_string()))
 }

@@ -74,6 +74,12 @@ pub enum Problem {
          again, whole"
     )]
     Torn,
+    /// A last line without an end, in a format whose values do not say where they end.
+    #[error(
+        "the last line is torn: it does not end in a line break, and its last value may have been \
+         cut off; remove it, or end it with a line break if it is whole"
+    )]
+    TornLine,
     /// A vector of entries that is never closed.
     #[error("the file ends, and '{0}' is missing: it was cut off; copy it again, whole")]
     Unclosed(char),
@@ -136,6 +142,25 @@ pub enum Problem {
         f: Box<str>,
         /// What was begun.
         open: Box<str>,
+        /// On which line.
+        line: u64,
+    },
+    /// A completion with another key or value than its call.
+    #[error(
+        "process {process} ends a {f} with the {what} {ended}, and began it with {began} on line \
+         {line}: an answer repeats what was given, or leaves it out; write it as it was begun"
+    )]
+    OtherValue {
+        /// Who.
+        process: Box<str>,
+        /// What is ended.
+        f: Box<str>,
+        /// `key` or `value`.
+        what: &'static str,
+        /// How it is ended.
+        ended: Box<str>,
+        /// How it was begun.
+        began: Box<str>,
         /// On which line.
         line: u64,
     },

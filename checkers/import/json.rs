@@ -180,6 +180,10 @@ pub(super) fn parsed<'a, T: Deserialize<'a>>(text: &'a str, place: Place) -> Res
         let what = message
             .rsplit_once(" at line ")
             .map_or(&*message, |(what, _)| what);
+        let what = match what {
+            "key must be a string" => "key must be a string: write keys in quotes, as \"process\"",
+            what => what,
+        };
         // serde counts bytes, and the column of the last one read.
         let begin = match error.line() {
             0 | 1 => 0,

@@ -15,10 +15,10 @@
 //!
 //! The history has no header: no lease timing, no lock-delay, no clocks' rates, so that
 //! checks which need these claim nothing, and say which it was. Where it has no tokens, those
-//! that need tokens do the same. Lines stand in the order in which things happened, which
-//! is all that is judged of time: one that is earlier than the line before takes that one's.
-//! Who knows the lease's timing gives it in the [`header`], and must have true times then, on
-//! every line and in order: [`Events::timed`].
+//! that need tokens do the same. Lines stand in the order in which things happened: a
+//! time before that of the line before is an error, and lines without one follow the last.
+//! Who knows the lease's timing gives it in the [`header`], and must have a true time on
+//! every line then: [`Events::timed`].
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,14 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
         let body = self.body(&entry)?;
         let time = match (self.now, entry.time) {
             (None, time) => time.unwrap_or(0),
-            (Some(now), Some(time)) => time.max(now),
+            (Some(now), Some(time)) if time < now => {
+                let what = format!(
+                    "{time} after {now}: a lease's lines are in the order of their times; sort \
+                     them, or leave the times out"
+                );
+                return Err(Problem::field("time", what));
+            }
+            (Some(_), Some(time)) => time,
             (Some(now), None) => now.saturating_add(1),
         };
         self.now = Some(time);

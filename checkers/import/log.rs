@@ -5,7 +5,7 @@ use std::io::Read;
 use super::{
     ENTRY_LIMIT, Place, Problem, Value, edn,
     fault::Fault,
-    operation::{Operation, kind},
+    operation::{Operation, kind, unasked},
     source::Source,
 };
 use crate::history::Kind;
@@ -29,18 +29,27 @@ impl<R: Read> Log<R> {
                 return Ok(None);
             }
             let place = self.source.place();
-            let line = self.line()?;
-            if !line.trim().is_empty() {
-                return operation(&line, place).map(Some);
+            let (line, ended) = self.line()?;
+            if line.trim().is_empty() {
+                continue;
             }
+            let operation = operation(&line, place)?;
+            // A 1 may have been a 12; a bracket or a quote says itself that it closes.
+            if !ended && !line.trim_end().ends_with([']', ')', '}', '"']) {
+                return Err(Fault::at(place, Problem::TornLine));
+            }
+            return Ok(Some(operation));
         }
     }
 
-    fn line(&mut self) -> Result<String, Fault> {
+    /// A line, and whether it has an end.
+    fn line(&mut self) -> Result<(String, bool), Fault> {
         let place = self.source.place();
         let mut line = Vec::new();
+        let mut ended = false;
         while let Some(byte) = self.source.next()? {
             if byte == b'\n' {
+                ended = true;
                 break;
             }
             if line.len() == ENTRY_LIMIT {
@@ -48,7 +57,8 @@ impl<R: Read> Log<R> {
             }
             line.push(byte);
         }
-        String::from_utf8(line).map_err(|_| Fault::at(place, Problem::NotUtf8))
+        let line = String::from_utf8(line).map_err(|_| Fault::at(place, Problem::NotUtf8))?;
+        Ok((line, ended))
     }
 }
 
@@ -76,7 +86,15 @@ fn operation(line: &str, place: Place) -> Result<Operation, Fault> {
     }
     let kind =
         kind(type_word.trim_start_matches(':')).map_err(|problem| Fault::at(place, problem))?;
-    let mut values = edn::forms(values, at(values))?.into_iter();
+    let behind = at(values);
+    let mut values = edn::forms(values, behind)?.into_iter();
+    if values.len() == 0 && unasked(kind, f.trim_start_matches(':')) {
+        let what = format!(
+            "the line ends early: a {} has a value",
+            f.trim_start_matches(':')
+        );
+        return Err(Fault::at(behind, syntax(what)));
+    }
     let (mut value, mut error) = (values.next().unwrap_or(Value::Nil), values.next());
     if values.next().is_some() {
         let what = "the line has more than a value and an error";

@@ -27,6 +27,11 @@ impl Operation {
         place: Place,
     ) -> Result<Operation, Fault> {
         let at = |problem| Fault::at(place, problem);
+        let has_value = fields.contains_key("value");
+        let keys: Vec<String> = match has_value {
+            true => Vec::new(),
+            false => fields.keys().map(Name::to_string).collect(),
+        };
         let mut field = |name: &'static str| match fields.remove(name) {
             Some(Value::Nil) => None,
             value => value,
@@ -44,6 +49,13 @@ impl Operation {
         let process = required("process", field("process"))?;
         let kind = kind(&required("type", field("type"))?).map_err(at)?;
         let f = required("f", field("f"))?;
+        if !has_value && unasked(kind, &f) {
+            let what = format!(
+                "missing; a {f} has one (nil where it is to be absent), and this has the keys {}",
+                keys.join(", ")
+            );
+            return Err(at(Problem::field("value", what)));
+        }
         Ok(Operation {
             index: index(field("index")).map_err(at)?,
             time: time(field("time")).map_err(at)?,
@@ -72,6 +84,17 @@ impl Operation {
             place: self.place,
         }
     }
+}
+
+/// Whether a line without any value asks nothing though it should: what it writes may have
+/// been given another name, and every write would be one of nil.
+pub(super) fn unasked(kind: Kind, f: &str) -> bool {
+    kind == Kind::Invoke && gives(f)
+}
+
+/// Whether an operation's value is what it is to leave, and not what it found.
+pub(super) fn gives(f: &str) -> bool {
+    matches!(f, "write" | "cas" | "append" | "put")
 }
 
 pub(super) fn kind(word: &str) -> Result<Kind, Problem> {

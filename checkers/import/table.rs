@@ -1,13 +1,14 @@
 //! Operations as rows of a table: CSV with a header.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 
 use super::{
-    ENTRY_LIMIT, Place, Problem, Value, edn,
+    Place, Problem, Value, edn,
     fault::Fault,
-    operation::{Operation, kind},
+    operation::{Operation, kind, unasked},
+    rows::{Misplaced, Rows, Wrong},
 };
 use crate::history::Name;
 
@@ -18,7 +19,7 @@ const COLUMNS: [&str; 8] = [
 
 /// A stream of rows.
 pub(super) struct Table<R> {
-    rows: Reader<Budget<R>>,
+    rows: Reader<Rows<R>>,
     /// Where each of [`COLUMNS`] stands.
     columns: Option<[Option<usize>; COLUMNS.len()]>,
     row: ByteRecord,
@@ -26,15 +27,11 @@ pub(super) struct Table<R> {
 
 impl<R: Read> Table<R> {
     pub(super) fn new(input: R) -> Self {
-        let budget = Budget {
-            input,
-            left: ENTRY_LIMIT,
-        };
         Table {
             rows: ReaderBuilder::new()
                 .has_headers(false)
                 .flexible(true)
-                .from_reader(budget),
+                .from_reader(Rows::new(input)),
             columns: None,
             row: ByteRecord::new(),
         }
@@ -55,16 +52,18 @@ impl<R: Read> Table<R> {
     }
 
     fn read(&mut self) -> Result<bool, Fault> {
-        self.rows.get_mut().left = ENTRY_LIMIT;
+        self.rows.get_mut().begin();
         let line = self.rows.position().line();
         let read = self.rows.read_byte_record(&mut self.row);
         let read = read.map_err(|error| {
             let place = Place { line, column: 1 };
             match error.into_kind() {
-                ErrorKind::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<Long>()) => {
-                    Fault::at(place, Problem::TooLong)
-                }
-                ErrorKind::Io(error) => Fault::at(place, Problem::of_io(error)),
+                ErrorKind::Io(error) => match error.downcast::<Misplaced>() {
+                    Ok(Misplaced(_, Wrong::TooLong)) => Fault::at(place, Problem::TooLong),
+                    Ok(Misplaced(place, Wrong::Torn)) => Fault::at(place, Problem::TornLine),
+                    Ok(Misplaced(place, wrong)) => Fault::at(place, syntax(wrong.to_string())),
+                    Err(error) => Fault::at(place, Problem::of_io(error)),
+                },
                 _ => Fault::at(place, syntax("the row cannot be read")),
             }
         })?;
@@ -103,8 +102,8 @@ impl<R: Read> Table<R> {
                     return Err(Fault::at(self.place(at), syntax(what)));
                 }
                 Some(free) => *free = Some(at),
-                // Other columns are the user's own.
-                None => {}
+                // Passed over, a misspelt value would be nil in every row.
+                None => return Err(Fault::at(self.place(at), syntax(unknown(name.trim())))),
             }
         }
         for needed in ["process", "type", "f"] {
@@ -124,14 +123,17 @@ impl<R: Read> Table<R> {
         let place = self.place(0);
         let columns = self.columns.unwrap_or_default();
         let [time, process, type_word, f, token, key, value, error] = columns;
-        if let Some(column) = columns.into_iter().flatten().max()
-            && column >= self.row.len()
-        {
+        let width = columns.into_iter().flatten().count();
+        if self.row.len() != width {
+            let (few, at) = match self.row.len() < width {
+                true => ("few", place),
+                false => ("many", self.place(width)),
+            };
             let what = format!(
-                "the row has {} fields, too few for the header",
+                "the row has {} fields, too {few} for the header, which has {width}",
                 self.row.len()
             );
-            return Err(Fault::at(place, syntax(what)));
+            return Err(Fault::at(at, syntax(what)));
         }
         let at =
             |column: Option<usize>, problem| Fault::at(self.place(column.unwrap_or(0)), problem);
@@ -164,12 +166,18 @@ impl<R: Read> Table<R> {
                 at(time, Problem::field("time", what))
             })?),
         };
+        let kind = kind(&named("type", type_word)?).map_err(|problem| at(type_word, problem))?;
+        let name = named("f", f)?;
+        if value.is_none() && unasked(kind, &name) {
+            let what = format!("the header has no such column, and a {name} has a value");
+            return Err(at(f, Problem::field("value", what)));
+        }
         Ok(Operation {
             index: None,
             time: nanos,
             process: named("process", process)?,
-            kind: kind(&named("type", type_word)?).map_err(|problem| at(type_word, problem))?,
-            f: named("f", f)?,
+            kind,
+            f: name,
             key: optional(key)?,
             token: optional(token)?,
             value: optional(value)?.unwrap_or(Value::Nil),
@@ -198,34 +206,28 @@ fn cell(text: &str) -> Value {
     }
 }
 
+/// What is said of a column that is not known, and which may be meant.
+fn unknown(name: &str) -> String {
+    let small = name.to_ascii_lowercase();
+    let is_near = |column: &str| {
+        column == small
+            || !small.is_empty() && column.starts_with(&small)
+            || column.len() > 1 && small.starts_with(column)
+    };
+    let mut near = COLUMNS.into_iter().filter(|column| is_near(column));
+    let hint = match (near.next(), near.next()) {
+        (Some(column), None) => format!("is {column} meant? Name it so, or take the column out"),
+        _ => "take the column out".to_owned(),
+    };
+    format!(
+        "the column '{name}' is none of {}: {hint}",
+        COLUMNS.join(", ")
+    )
+}
+
 fn syntax(what: impl Into<String>) -> Problem {
     Problem::Syntax {
         format: "CSV",
         what: what.into(),
-    }
-}
-
-/// Lets only so many bytes through for a row: a quote that is never closed would swallow the
-/// file.
-struct Budget<R> {
-    input: R,
-    left: usize,
-}
-
-/// The budget is used up.
-#[derive(Debug, thiserror::Error)]
-#[error("a row is too long")]
-struct Long;
-
-impl<R: Read> Read for Budget<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(into)?;
-        match self.left.checked_sub(read) {
-            Some(left) => {
-                self.left = left;
-                Ok(read)
-            }
-            None => Err(io::Error::other(Long)),
-        }
     }
 }

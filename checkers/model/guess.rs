@@ -62,6 +62,9 @@ fn tells<E>(entry: &Entry, probably: &mut Option<Model>) -> Result<Option<Model>
         (_, "cas") => Some(Model::CasRegister),
         (_, "get" | "put" | "append") => Some(Model::Kv),
         (Kind::Ok, "acquire") => {
+            if let Some(why) = no_token(entry.token.as_ref(), &entry.value) {
+                return Err(misfit(entry, why));
+            }
             // A lease's first write may be a while away.
             if token(entry.token.as_ref().unwrap_or(&entry.value)).is_some() {
                 *probably = Some(Model::FencedMutex);
@@ -93,13 +96,36 @@ pub(super) fn unsupported(f: &str) -> String {
     )
 }
 
+/// What is said where an acquire brings a token that cannot be read: a lock whose tokens are
+/// passed over would be judged as one without.
+pub(super) fn no_token(apart: Option<&Value>, value: &Value) -> Option<String> {
+    let is_number = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_digit()) && text.parse::<f64>().is_ok()
+    };
+    let (given, value) = match (apart, value) {
+        (Some(apart), _) => (true, apart),
+        (None, Value::Map(map)) => (true, TOKEN_KEYS.into_iter().find_map(|key| map.get(key))?),
+        (None, Value::Text(text)) => (is_number(text), value),
+        (None, value) => (matches!(value, Value::Number(_)), value),
+    };
+    (given && *value != Value::Nil && token(value).is_none()).then(|| {
+        format!(
+            "{value} is no fencing token: they are whole numbers up to {}; write it so, or leave \
+             it out and name the model mutex",
+            i64::MAX
+        )
+    })
+}
+
+const TOKEN_KEYS: [&str; 4] = ["token", "fence", "fencing-token", "fencing_token"];
+
 /// The token that an acquire was answered with.
 pub(super) fn token(value: &Value) -> Option<i64> {
     match value {
         Value::Int(token) => Some(*token),
         Value::Tagged(_, value) => token(value),
         Value::List(pair) if pair.len() == 2 => token(&pair[1]),
-        Value::Map(map) => ["token", "fence", "fencing-token", "fencing_token"]
+        Value::Map(map) => TOKEN_KEYS
             .into_iter()
             .find_map(|name| token(map.get(name)?)),
         _ => None,

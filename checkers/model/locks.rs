@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Model;
 use super::calls::{Call, Calls, Ended};
-use super::guess::token;
+use super::guess::{no_token, token};
 use crate::budget::Budget;
 use crate::history::Kind;
 use crate::linearizable::mutex::{Mutex, Step};
@@ -185,6 +185,12 @@ impl Locks {
             complete,
         };
         let fenced = self.model == Model::FencedMutex;
+        if fenced
+            && (step, kind) == (Step::Acquire, Kind::Ok)
+            && let Some(why) = no_token(apart, value)
+        {
+            return Err(why);
+        }
         let lock = match self.lock(call.key) {
             Lock::Owned(lock) => {
                 let result = match (step, kind) {

@@ -10,6 +10,8 @@ mod etcd;
 mod json_log_table;
 #[path = "foreign/lease.rs"]
 mod lease;
+#[path = "foreign/misread.rs"]
+mod misread;
 #[path = "foreign/opening.rs"]
 mod opening;
 #[path = "foreign/round_trip.rs"]

@@ -1,5 +1,6 @@
 //! A key that is kept and searched.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Asked, Kept, WITNESS_STEPS, object};
@@ -114,6 +115,18 @@ impl Searched {
         let said = |id: u32| match self.kv {
             true => words::short(&format!("{:?}", self.states.name(id))),
             false => self.states.name(id).to_owned(),
+        };
+        // The search met what it had to try. What was not answered by then may have been there
+        // as well, wherever no order of it was needed; not so what was seen, which had no order.
+        let unanswered = self.operations.iter().filter(|operation| {
+            operation.invoke < culprit.complete
+                && (!operation.must || operation.complete > culprit.complete)
+        });
+        let more = unanswered.filter_map(|operation| operation.does.leaves());
+        let more = more.filter(|id| culprit.does.finds() != Some(*id));
+        let could: BTreeSet<u32> = match could.is_empty() {
+            true => BTreeSet::new(),
+            false => could.iter().copied().chain(more).collect(),
         };
         let could: Vec<String> = could.iter().map(|id| said(*id)).collect();
         let only = match could.len() {

@@ -138,7 +138,7 @@ fn bytes_that_are_no_text_are_refused_where_they_stand() {
 
 #[test]
 fn a_file_that_was_cut_off_anywhere_is_never_read_as_whole() {
-    let edn = "[{:process 0, :type :invoke, :f :write, :value \"é\"}\n {:process 0, :type :ok, :f :write, :value #{1 \\a}}]";
+    let edn = "[{:process 0, :type :invoke, :f :write, :value \"é\"}\n {:process 0, :type :fail, :f :write, :value #{1 \\a}}]";
     let json = "[{\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":\"é\"},\n{\"process\":0,\"type\":\"ok\",\"f\":\"write\"}]";
     for (format, whole) in [(Format::Edn, edn), (Format::Json, json)] {
         assert_eq!(entries(format, whole).len(), 2);
@@ -180,7 +180,7 @@ fn calls_are_paired_by_process() {
             vec![
                 ("0", begin, ":read"),
                 ("1", begin, ":read"),
-                ("0", begin, ":write"),
+                ("0", begin, ":write :value 1"),
             ],
             "3:1: process 0 begins a write, and its read of line 1 has not ended: a process does \
              one thing at a time; give each thread a name of its own",

@@ -76,7 +76,7 @@ fn log_lines_are_read_with_tabs_and_spaces() {
                2015-01-02 INFO  jepsen.util - 0\t:fail\t:read\t:timed-out\n\
                INFO  jepsen.util - 12  :info  :cas  :timed-out\n\
                INFO  jepsen.util - :nemesis\t:info\t:start\t\"cut off\"\n\
-               INFO  jepsen.util - 3\t:invoke\t:write\t4";
+               INFO  jepsen.util - 3\t:invoke\t:write\t4\n";
     let read = entries(Format::JepsenLog, log);
     assert_eq!(
         all_told(&read),
@@ -121,16 +121,16 @@ fn a_log_line_that_is_no_operation_is_refused() {
 
 #[test]
 fn a_table_is_read_with_columns_in_any_order() {
-    let table = "f,type,process,value,mine,key,time\r\n\
-                 write,invoke,a,\"[1, \"\"x\"\"]\",1,k,10\r\n\
-                 write,:ok,a,two words,2,7,\r\n\
-                 read,info,:nemesis,,3,,-1\r\n";
+    let table = "f,type,process,value,key,time\r\n\
+                 write,invoke,a,\"[1, \"\"x\"\"]\",k,10\r\n\
+                 write,:info,a,two words,7,\r\n\
+                 read,info,:nemesis,,,-1\r\n";
     let read = entries(Format::Csv, table);
     assert_eq!(
         all_told(&read),
         [
             "a invoke write \"k\" [1 \"x\"]",
-            "a ok write 7 \"two words\"",
+            "a info write 7 \"two words\"",
             "nemesis info read nil",
         ]
     );
@@ -180,7 +180,7 @@ fn a_table_that_does_not_fit_is_refused_with_line_and_column() {
         ),
         (
             "process,type,f\n0,invoke\n",
-            "2:1: not CSV: the row has 2 fields, too few for the header",
+            "2:1: not CSV: the row has 2 fields, too few for the header, which has 3",
         ),
         (
             "process,type,f\n0,,x\n",

@@ -127,13 +127,21 @@ fn who_holds_the_lease_and_asks_again_gets_its_token_again() {
 }
 
 #[test]
-fn times_that_go_back_take_the_line_before() {
-    let rows = "process,type,f,time\na,info,x,7\na,info,x,5\na,info,x,\na,info,x,20\n";
+fn times_that_go_back_are_refused_and_missing_ones_follow_the_last() {
+    let rows = "process,type,f,time\na,info,x,7\na,info,x,7\na,info,x,\na,info,x,20\n";
     let times: Vec<_> = events(Format::Csv, rows)
         .iter()
         .map(|event| event.time)
         .collect();
     assert_eq!(times, [7, 7, 8, 20]);
+    let back = "process,type,f,time\na,info,x,7\na,info,x,5\n";
+    let entries = Entries::new(Format::Csv, back.as_bytes(), "f");
+    let error = lease::Events::new(entries, "f").find_map(Result::err);
+    assert_eq!(
+        error.expect("an error").to_string(),
+        "f:3:1: field 'time': 5 after 7: a lease's lines are in the order of their times; sort \
+         them, or leave the times out"
+    );
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn a_named_format_is_taken_at_its_word() {
     };
     let said = entries.next().unwrap().unwrap_err().to_string();
     assert!(
-        said.ends_with("1:2: not JSON: key must be a string"),
+        said.ends_with("1:2: not JSON: key must be a string: write keys in quotes, as \"process\""),
         "{said}"
     );
 }
@@ -104,6 +104,31 @@ fn a_gzipped_file_that_was_cut_off_says_so() {
     let ending = ": the compressed file ends early: it was cut off; copy it again, whole";
     assert!(said.ends_with(ending), "{said}");
     assert!(entries.next().is_none(), "after an error it ends");
+}
+
+#[test]
+fn what_follows_a_gzipped_file_is_told_as_that() {
+    let row = gzipped(&b"{:process 0 :type :info :f :x}\n".repeat(1_000));
+    let said = |name, bytes: &[u8]| {
+        let path = file(name, bytes);
+        let History::Foreign(entries) = import::open(&path, None).unwrap() else {
+            panic!("foreign");
+        };
+        let (read, wrong): (Vec<_>, Vec<_>) = entries.partition(Result::is_ok);
+        let wrong = wrong.into_iter().filter_map(Result::err);
+        (
+            read.len(),
+            wrong.map(|error| error.to_string()).collect::<String>(),
+        )
+    };
+    assert_eq!(
+        said("two.edn.gz", &[&row[..], &row].concat()),
+        (2_000, String::new())
+    );
+    let (_, wrong) = said("junk.edn.gz", &[&row[..], b"junk"].concat());
+    let ending = "other bytes follow the end of the compressed data: cut them off; is it a \
+                  history file, and whole?";
+    assert!(wrong.ends_with(ending), "{wrong}");
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! Locks: by anybody, by their holder, with tokens.
 
-use deposed_checkers::model::Model::{FencedMutex, Mutex, OwnedMutex};
+use std::convert::Infallible;
 
-use crate::{complains, convicts, passes, verdict};
+use deposed_checkers::import::Value;
+use deposed_checkers::model::Model::{FencedMutex, Mutex, OwnedMutex};
+use deposed_checkers::model::{Budget, judge};
+use deposed_checkers::verdict::{Check, Verdict};
+
+use crate::{complains, convicts, history, passes, verdict};
 
 const HANDED_OVER: &str = "1 invoke acquire\n1 ok acquire\n2 invoke acquire\n1 invoke release\n\
                            1 ok release\n2 ok acquire";
@@ -176,4 +181,46 @@ fn an_owner_does_not_go_on_after_a_lost_answer() {
 fn where_nothing_was_answered_nothing_is_claimed() {
     let text = "1 invoke acquire\n1 fail acquire";
     assert_eq!(verdict(text, Mutex).word(), "not-claimed");
+}
+
+/// A lock whose tokens were passed over would be judged as one without.
+#[test]
+fn a_token_that_cannot_be_read_is_refused() {
+    let number = |text: &str| Value::Number(text.into());
+    let text = |text: &str| Value::Text(text.into());
+    for (apart, value) in [
+        (None, text("9")),
+        (None, number("9.0")),
+        (None, Value::Map([("fence".into(), text("9"))].into())),
+        (Some(number("99999999999999999999999")), Value::Nil),
+        (Some(text("abc")), Value::Nil),
+        (Some(number("5.5")), Value::Nil),
+    ] {
+        for model in [None, Some(FencedMutex)] {
+            let mut lines = history("1 invoke acquire\n1 ok acquire");
+            lines[1].token = apart.clone();
+            lines[1].value = value.clone();
+            let lines = lines.into_iter().map(Ok::<_, Infallible>);
+            let said = match judge(lines, model, Budget::default()) {
+                Ok(judged) => panic!("judged as {}", judged.model),
+                Err(error) => error.to_string(),
+            };
+            let token = apart.as_ref().unwrap_or(&value);
+            assert!(said.contains("is no fencing token"), "{token}: {said}");
+        }
+    }
+}
+
+/// Times are not what is judged, and are not called well-formed where they go back.
+#[test]
+fn times_that_go_back_are_told() {
+    let mut lines = history("1 invoke write 1\n1 ok write 1");
+    (lines[0].time, lines[1].time) = (Some(5), Some(3));
+    let lines = lines.into_iter().map(Ok::<_, Infallible>);
+    let judged = judge(lines, None, Budget::default()).expect("a history");
+    let verdict = judged.verdicts.of(Check::WellFormed);
+    assert!(
+        matches!(verdict, Some(Verdict::NotClaimed(why)) if why.contains("goes back on line 2")),
+        "{verdict:?}"
+    );
 }

@@ -213,3 +213,15 @@ fn operations_that_stay_open_cost_little() {
     let verdict = judged.verdicts.of(Check::RegisterLinearizable).unwrap();
     assert_ne!(verdict.word(), "unknown", "{verdict:?}");
 }
+
+/// What was not answered by then may have been there too, though the search need not try it.
+#[test]
+fn a_sentence_leaves_out_no_value_that_may_have_been_there() {
+    convicts(
+        "3 invoke write 0\n4 invoke write 1\n5 invoke write 0\n6 invoke read\n6 ok read 0\n\
+         6 invoke read\n6 ok read 2",
+        Register,
+        "process 6 read 2 of the register, which can only have held 0 or 1 then",
+        &[5, 6],
+    );
+}
