@@ -175,9 +175,11 @@ fn the_hunt_that_it_shows_comes_to_this() {
 #[test]
 fn the_flaws_that_it_shows_shrunk_come_to_this() {
     let readme = readme();
-    let shrinking = readme
-        .split("```text\n$ deposed flaws ")
-        .find_map(|block| block.split_once(" --shrink\n"));
+    let mut blocks = readme.split("```text\n$ deposed flaws ").skip(1);
+    let shrinking = blocks.find_map(|block| {
+        let (flaws, shown) = block.split_once('\n')?;
+        Some((flaws.strip_suffix(" --shrink")?, shown))
+    });
     let (flaws, shown) = shrinking.expect("flaws that are shrunk");
     let (shown, _) = shown.split_once("```").expect("the end of the block");
     let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];

@@ -454,18 +454,19 @@ mod tests {
         fn acquires(self, who: &str, token: u64) -> Self {
             let asked = json!({"lease": "leader", "holder": format!("{who}#1"), "ttl": 9});
             let answer = json!({"token": token});
-            self.line(who, "invoke", Some(1), "acquire", &asked)
-                .line(who, "ok", Some(1), "acquire", &answer)
+            let call = Some(self.lines.len() as u64);
+            self.line(who, "invoke", call, "acquire", &asked)
+                .line(who, "ok", call, "acquire", &answer)
                 .in_evidence()
         }
 
         fn sends_a_renewal(self, who: &str, token: u64) -> Self {
             let asked = json!({"lease": "leader", "holder": format!("{who}#1"), "token": token});
-            self.line(who, "invoke", Some(2), "renew", &asked)
+            self.line(who, "invoke", Some(1_000), "renew", &asked)
         }
 
         fn renewed(self, who: &str) -> Self {
-            self.line(who, "ok", Some(2), "renew", &Value::Null)
+            self.line(who, "ok", Some(1_000), "renew", &Value::Null)
         }
 
         fn comes_back(self) -> Self {
@@ -478,14 +479,14 @@ mod tests {
             let write = json!({"lease": "leader", "token": 1, "key": "x", "value": 40});
             let applied =
                 json!({"f": "write", "lease": "leader", "token": 1, "key": "x", "value": 40});
-            self.line("a", "invoke", Some(3), "write", &write)
+            self.line("a", "invoke", Some(1_001), "write", &write)
                 .in_evidence()
                 .line("storage", "info", None, "applied", &applied)
                 .in_evidence()
         }
 
         fn grants(self, who: &str, token: u64) -> Self {
-            let granted = json!({"lease": "leader", "holder": format!("{who}#1"), "token": token});
+            let granted = json!({"lease": "leader", "holder": format!("{who}#1"), "token": token, "ttl": 9, "clock": 1});
             self.line("store", "info", None, "granted", &granted)
                 .in_evidence()
         }
