@@ -46,9 +46,10 @@ impl Knob {
             Knob::Number(entry, path) => {
                 let value = serde_json::to_value(header.schedule.get(*entry)?).ok()?;
                 let number = whole(value.pointer(path)?)?;
-                let away = number - plainest(&value, path);
-                match is_a_length(path) && away < 0 {
-                    // Short as it is, it is made no longer.
+                let away = number - plainest(path);
+                // Short as it is, it is made no longer.
+                let is_least = number <= least(&value, path);
+                match is_least {
                     true => None,
                     false => u64::try_from(away.unsigned_abs()).ok(),
                 }
@@ -75,13 +76,13 @@ impl Knob {
             Knob::Number(entry, path) => {
                 let entry = turned.schedule.get_mut(*entry)?;
                 let mut value = serde_json::to_value(&*entry).ok()?;
-                let plainest = plainest(&value, path);
+                let (plainest, least) = (plainest(path), least(&value, path));
                 let number = value.pointer_mut(path)?;
                 let away = match whole(number)? < plainest {
                     true => -i128::from(to),
                     false => i128::from(to),
                 };
-                *number = json_number(plainest + away)?;
+                *number = json_number((plainest + away).max(least))?;
                 *entry = serde_json::from_value(value).ok()?;
             }
         }
@@ -143,23 +144,26 @@ fn numbers(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A clock's plainest rate is the true one. A fault lasts for a step at the least: one that
-/// lasts for nothing reads as if nothing had struck, but for a crash, which may be over at
-/// once. Of all else there is best nothing.
-fn plainest(fault: &Value, path: &str) -> i128 {
+/// A clock's plainest rate is the true one; of all else there is best nothing.
+fn plainest(path: &str) -> i128 {
+    match path.ends_with("/rate_ppb") {
+        true => i128::from(TRUE_RATE),
+        false => 0,
+    }
+}
+
+/// A fault lasts for a step at the least: one that lasts for nothing reads as if nothing had
+/// struck, but for a crash, which may be over at once.
+fn least(fault: &Value, path: &str) -> i128 {
     let may_be_over_at_once = || {
         let name = fault["fault"].as_str();
         name.is_some_and(|name| LOSSES.contains(&name))
     };
     match path {
-        path if path.ends_with("/rate_ppb") => i128::from(TRUE_RATE),
-        path if is_a_length(path) && !may_be_over_at_once() => i128::from(TICK),
-        _ => 0,
+        "/for" if !may_be_over_at_once() => i128::from(TICK),
+        "/for" => 0,
+        _ => i128::MIN,
     }
-}
-
-fn is_a_length(path: &str) -> bool {
-    path == "/for"
 }
 
 fn whole(number: &Value) -> Option<i128> {
