@@ -156,6 +156,22 @@ fn the_plots_are_svg_and_name_the_settings_on_the_front() {
         let says = |what: &str| texts.iter().filter(|text| text.trim() == what).count();
         assert_eq!(says("1/3"), 2, "{name}: the series, a panel an environment");
     }
+    let text = fs::read_to_string(dir.join("leaderless.svg")).expect("a plot");
+    assert!(text.contains("Time without a leader: p50 (dashed) and p99"));
+    let mut reader = csv::Reader::from_path(dir.join("cells.csv")).expect("the cells");
+    let mut unbounded = 0;
+    for row in reader.deserialize() {
+        let row: BTreeMap<String, String> = row.expect("a row");
+        for part in ["p50", "p99"] {
+            let is_empty = |bound: &str| row[&format!("leaderless_{part}{bound}")].is_empty();
+            unbounded += usize::from(!is_empty("") && is_empty("_high"));
+        }
+    }
+    assert!(
+        unbounded > 0,
+        "so few faults do not bound a 99th percentile"
+    );
+    assert_eq!(text.matches("<polygon").count(), unbounded, "an arrow each");
     let text = fs::read_to_string(dir.join("availability.svg")).expect("a plot");
     let rows = fs::read_to_string(dir.join("cells.csv")).expect("the cells");
     for setting in ["1s 1/3", "6s 1/3"] {
@@ -198,6 +214,14 @@ fn a_setting_is_recommended_for_an_availability_or_none_is() {
     assert_eq!(code, 0);
     assert!(
         out.contains("No setting reaches 100 % with 95 % confidence under"),
+        "{out}"
+    );
+    let dir = folder("recommended-preset");
+    let preset = "--preset etcd --net 1ms..4ms --seeds 1 --faults 4 --availability 1%";
+    let (code, out, _) = swept(&dir, preset);
+    assert_eq!(code, 0);
+    assert!(
+        out.lines().any(|line| line.starts_with("etcd: ttl ")),
         "{out}"
     );
 }

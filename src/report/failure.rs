@@ -1,38 +1,18 @@
 //! A failure as a person wants it: one sentence, the shortest evidence, the next
 //! commands.
 
-use std::collections::{BTreeMap, VecDeque};
+mod faults;
 
 use deposed_checkers::{
-    history::{Body, Event, Name},
+    history::{Body, Event, Name, Observation},
     verdict::{Check, Evidence, Verdict, Verdicts},
 };
-use serde_json::Value;
+use faults::{About, Faults, Term};
 
 use super::{
     text::{Calls, argument, printable},
     words,
 };
-
-/// How many faults are shown beside the evidence.
-const FAULTS_SHOWN: usize = 5;
-/// How many faults are remembered to choose from.
-const FAULTS_KEPT: usize = 4096;
-/// What is recorded of a single frame that a rule struck.
-const STRIKES: [&str; 3] = ["lost", "delayed", "duplicated"];
-/// Faults of links.
-const LINKS: [&str; 8] = [
-    "partition",
-    "partition-oneway",
-    "isolate",
-    "halves",
-    "bridge",
-    "hold",
-    "latency",
-    "flaky",
-];
-/// The rules themselves: that they were armed tells nothing.
-const RULES: [&str; 3] = ["lose", "delay", "duplicate"];
 
 /// One row of evidence.
 struct Row {
@@ -41,6 +21,10 @@ struct Row {
     process: Name,
     action: String,
     outcome: String,
+    /// The term that it is of.
+    term: Option<Term>,
+    /// A server came back, with what its disk held.
+    came_back: bool,
 }
 
 /// The evidence of one violated check, gathered while the history passes by.
@@ -49,75 +33,13 @@ struct Exhibit {
     evidence: Evidence,
     rows: Vec<Row>,
     /// Faults since the first row, until the culprit.
-    faults: VecDeque<Fault>,
-}
-
-/// A fault beside the evidence.
-struct Fault {
-    /// Whom it names.
-    value: Value,
-    row: Row,
-    /// The call that it struck a frame of, by its invoke.
-    struck: Option<u64>,
-}
-
-/// Which call a struck frame is of: the last of its kind that its client had made.
-#[derive(Default)]
-struct Frames {
-    /// By client and kind: the invoke, and the call's id.
-    last: BTreeMap<(Name, &'static str), (u64, Option<u64>)>,
-    /// Struck calls that are open, by their id.
-    open: BTreeMap<u64, u64>,
-    /// Those that are not: by their invoke, the completion.
-    completed: BTreeMap<u64, u64>,
-}
-
-impl Frames {
-    fn see(&mut self, event: &Event) {
-        match (&event.body, event.call) {
-            (Body::Invoke(op), call) => {
-                let key = (event.process.clone(), op.f().name());
-                self.last.insert(key, (event.index, call));
-            }
-            (Body::Complete(..), Some(call)) => {
-                if let Some(invoke) = self.open.remove(&call) {
-                    self.completed.insert(invoke, event.index);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The invoke of the call that a fault struck a frame of.
-    fn struck(&mut self, name: &str, value: &Value) -> Option<u64> {
-        if !STRIKES.contains(&name) {
-            return None;
-        }
-        let kind = value["kind"].as_str()?;
-        let (end, kind) = match kind.strip_suffix("-reply") {
-            Some(kind) => ("to", kind),
-            None => ("from", kind),
-        };
-        let client = words::nodes(&value[end]).into_iter().next()?;
-        let asked = |((process, f), _): &(&(Name, &str), _)| process == client && *f == kind;
-        let (_, &(invoke, call)) = self.last.iter().find(asked)?;
-        if let Some(call) = call {
-            self.open.insert(call, invoke);
-        }
-        Some(invoke)
-    }
-
-    /// Whether a call is among these events.
-    fn are_of(&self, invoke: u64, events: &[u64]) -> bool {
-        let completed = self.completed.get(&invoke);
-        events.contains(&invoke) || completed.is_some_and(|at| events.contains(at))
-    }
+    faults: Faults,
 }
 
 /// The evidence of all violated checks. Show it every event, in order.
 pub struct Exhibits {
     calls: Calls,
-    frames: Frames,
+    asked: faults::Calls,
     exhibits: Vec<Exhibit>,
 }
 
@@ -128,11 +50,11 @@ impl Exhibits {
             check,
             evidence: evidence.clone(),
             rows: Vec::new(),
-            faults: VecDeque::new(),
+            faults: Faults::default(),
         };
         Self {
             calls: Calls::default(),
-            frames: Frames::default(),
+            asked: faults::Calls::default(),
             exhibits: verdicts.violated().map(exhibit).collect(),
         }
     }
@@ -149,11 +71,7 @@ impl Exhibits {
     /// Looks at the next event.
     pub fn see(&mut self, event: &Event) {
         let (action, outcome) = self.calls.words(event);
-        self.frames.see(event);
-        let struck = match &event.body {
-            Body::Nemesis(name, value) => self.frames.struck(name, value),
-            _ => None,
-        };
+        self.asked.see(event);
         for exhibit in &mut self.exhibits {
             let row = || Row {
                 index: event.index,
@@ -161,66 +79,31 @@ impl Exhibits {
                 process: event.process.clone(),
                 action: action.clone(),
                 outcome: outcome.clone(),
+                term: self.asked.term.clone(),
+                came_back: came_back(event),
             };
             if exhibit.evidence.events.contains(&event.index) {
                 exhibit.rows.push(row());
-            } else if let Body::Nemesis(name, value) = &event.body
-                && !names_its_faults(exhibit.check)
-                && !exhibit.rows.is_empty()
-                && event.index < exhibit.evidence.culprit
-                && !RULES.contains(&name.as_str())
-                && (asks_for_links(exhibit.check) || !is_of_links(name, value))
-                && (struck.is_some() || !STRIKES.contains(&name.as_str()))
-            {
-                exhibit.faults.push_back(Fault {
-                    value: value.clone(),
-                    row: row(),
-                    struck,
-                });
-                if exhibit.faults.len() > FAULTS_KEPT {
-                    exhibit.faults.pop_front();
-                }
+            } else if !exhibit.rows.is_empty() && event.index < exhibit.evidence.culprit {
+                exhibit.faults.see(exhibit.check, event, &self.asked, row);
             }
         }
     }
 }
 
-/// Whether links that carry nothing, or little, tell something: they do where a client could
-/// not do what it should, and not where a node broke its own word.
-fn asks_for_links(check: Check) -> bool {
-    match check {
-        Check::StorageSafety
-        | Check::ZombieWrite
-        | Check::ElectionBarrier
-        | Check::RegisterLinearizable
-        | Check::Failover => true,
-        Check::WellFormed
-        | Check::TokenMonotonicity
-        | Check::BeliefSafety
-        | Check::LeaseLinearizable
-        | Check::MutexLinearizable
-        | Check::LockDelay
-        | Check::Conduct => false,
-    }
-}
-
-/// Whether a fault is one of links, or its end.
-fn is_of_links(name: &str, value: &Value) -> bool {
-    let name = match name {
-        "heal" => value["fault"].as_str().unwrap_or(name),
-        name => name,
-    };
-    LINKS.contains(&name)
-}
-
-/// Whether a check's evidence names every fault that decides it, so that another beside it
-/// would only mislead.
-fn names_its_faults(check: Check) -> bool {
-    check == Check::BeliefSafety
+fn came_back(event: &Event) -> bool {
+    matches!(
+        event.body,
+        Body::Observed(
+            Observation::StoreRecovered(_)
+                | Observation::StorageRecovered(_)
+                | Observation::Restored(_)
+        )
+    )
 }
 
 impl Exhibit {
-    fn text(self, frames: &Frames) -> String {
+    fn text(self, calls: &faults::Calls) -> String {
         let Evidence {
             sentence,
             culprit,
@@ -229,14 +112,14 @@ impl Exhibit {
             reckoning,
         } = self.evidence;
         let mut rows = self.rows;
-        let processes: Vec<Name> = rows.iter().map(|row| row.process.clone()).collect();
-        let mut faults = self.faults;
-        faults.retain(|fault| {
-            fault
-                .struck
-                .is_none_or(|invoke| frames.are_of(invoke, &events))
-        });
-        rows.extend(telling(faults, &processes));
+        let about = About {
+            check: self.check,
+            rows: &rows,
+            culprit,
+            events: &events,
+        };
+        let faults = self.faults.told(&about, calls);
+        rows.extend(faults);
         rows.sort_by_key(|row| row.index);
         let widest = |column: fn(&Row) -> &str| {
             let lengths = rows.iter().map(|row| column(row).chars().count());
@@ -278,69 +161,6 @@ impl Exhibit {
         }
         let sentence = printable(&sentence);
         format!("  {}: {sentence}\n\n{}\n", self.check, lines.join("\n"))
-    }
-}
-
-/// The faults that matter most to these processes, the latest few: of the last but one,
-/// who did what the last (a server, as a rule) should have refused, before the others.
-fn telling(faults: VecDeque<Fault>, processes: &[Name]) -> Vec<Row> {
-    let actor = processes
-        .len()
-        .checked_sub(2)
-        .map(|last_but_one| &processes[last_but_one]);
-    let mut ranked: Vec<(bool, Row)> = Vec::new();
-    for Fault { value, row, .. } in faults {
-        let named = ["node", "nodes", "from", "to"].map(|field| words::nodes(&value[field]));
-        // A rule armed for every link concerns nobody in particular.
-        let broad = named[2].len() > 2 || named[3].len() > 2;
-        let halves = value["halves"].as_array().into_iter().flatten();
-        let named = [named.concat(), halves.flat_map(words::nodes).collect()].concat();
-        if !broad
-            && named
-                .iter()
-                .any(|node| processes.iter().any(|process| process == node))
-        {
-            let acts = actor.is_some_and(|actor| named.contains(&actor.as_str()));
-            ranked.push((acts, row));
-        }
-    }
-    ranked.sort_by_key(|(acts, row)| (*acts, row.index));
-    let mut rows: Vec<Row> = ranked.into_iter().map(|(_, row)| row).collect();
-    tell_something(&mut rows);
-    let spare = rows.len().saturating_sub(FAULTS_SHOWN);
-    let mut rows = rows.split_off(spare);
-    // What began may have been left out.
-    tell_something(&mut rows);
-    rows
-}
-
-fn tell_something(rows: &mut Vec<Row>) {
-    let actions: Vec<(u64, String)> = rows
-        .iter()
-        .map(|row| (row.index, row.action.clone()))
-        .collect();
-    rows.retain(|row| tells_something(row, &actions));
-}
-
-/// An end whose beginning lies before the evidence tells nothing, nor does a pause that
-/// was armed and not met.
-fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
-    let mut words = row.action.split(' ');
-    let (name, whom) = (
-        words.next().unwrap_or_default(),
-        words.next().unwrap_or_default(),
-    );
-    let begun = |starts: &[String]| {
-        let said = |action: &str| starts.iter().any(|start| action.starts_with(start));
-        all.iter()
-            .any(|(index, action)| *index < row.index && said(action))
-    };
-    match name {
-        "gc-pause" | "power-cut" => false,
-        "resume" => begun(&["pause", "paused", "suspend"].map(|stop| format!("{stop} {whom} "))),
-        "restart" => begun(&["crash", "power-loss", "restore"].map(|end| format!("{end} {whom} "))),
-        "heal" => begun(&[whom.to_owned()]),
-        _ => true,
     }
 }
 
@@ -396,9 +216,9 @@ impl Failure<'_> {
             parts.push(format!("  defect: {}\n", printable(defect)));
         }
         let Exhibits {
-            exhibits, frames, ..
+            exhibits, asked, ..
         } = self.exhibits;
-        parts.extend(exhibits.into_iter().map(|exhibit| exhibit.text(&frames)));
+        parts.extend(exhibits.into_iter().map(|exhibit| exhibit.text(&asked)));
         let others = others(self.verdicts);
         if !others.is_empty() {
             parts.push(others);
@@ -432,7 +252,7 @@ pub fn others(verdicts: &Verdicts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::{super::text::tests::story, *};
 
@@ -517,37 +337,6 @@ FAILED  gc-pause  seed 4  flaw no-barrier
         assert_eq!(failure.text(), expected);
     }
 
-    #[test]
-    fn at_most_a_handful_of_faults_and_only_on_those_involved() {
-        let row = |index| Row {
-            index,
-            time: String::new(),
-            process: "nemesis".into(),
-            action: String::new(),
-            outcome: String::new(),
-        };
-        let fault = |index, value| Fault {
-            value,
-            row: row(index),
-            struck: None,
-        };
-        let of = |index| if index < 2 { "a" } else { "b" };
-        let mut faults: VecDeque<Fault> = (0..8)
-            .map(|index| fault(index, serde_json::json!({"node": of(index)})))
-            .collect();
-        faults.push_back(fault(8, serde_json::json!({"node": "c"})));
-        let everywhere = serde_json::json!({"from": ["a", "b", "c"], "to": ["a"]});
-        faults.push_back(fault(9, everywhere));
-        let processes = ["b", "a", "storage"].map(Name::from);
-        let shown = telling(faults, &processes);
-        let shown: Vec<u64> = shown.iter().map(|row| row.index).collect();
-        assert_eq!(
-            shown,
-            [5, 6, 7, 0, 1],
-            "the deposed leader's, then the latest of its successor's"
-        );
-    }
-
     /// Whether a fault that strikes between the send of a's first write and its answer is
     /// told beside the evidence of a check, where these events show it.
     fn is_told(check: Check, events: [u64; 2], name: &str, value: Value) -> bool {
@@ -575,10 +364,10 @@ FAILED  gc-pause  seed 4  flaw no-barrier
         }
         let Exhibits {
             mut exhibits,
-            frames,
+            asked,
             ..
         } = exhibits;
-        let text = exhibits.remove(0).text(&frames);
+        let text = exhibits.remove(0).text(&asked);
         text.lines()
             .any(|line| line.contains(&format!("  {name} ")))
     }
@@ -611,8 +400,8 @@ FAILED  gc-pause  seed 4  flaw no-barrier
             (Check::Conduct, false),
         ] {
             assert_eq!(is_told(check, [2, 13], "partition", cut()), told, "{check}");
-            let pause = json!({"node": "a", "for": 5});
-            assert!(is_told(check, [2, 13], "pause", pause), "{check}");
+            let crash = json!({"node": "a", "for": 5});
+            assert!(is_told(check, [2, 13], "crash", crash), "{check}");
         }
     }
 
@@ -621,29 +410,5 @@ FAILED  gc-pause  seed 4  flaw no-barrier
         let pause = || json!({"node": "a", "for": 5});
         assert!(is_told(Check::ZombieWrite, [2, 13], "pause", pause()));
         assert!(!is_told(Check::BeliefSafety, [2, 13], "pause", pause()));
-    }
-
-    #[test]
-    fn an_end_goes_with_a_beginning_that_has_no_room() {
-        let row = |index: u64, action: &str| Fault {
-            value: json!({"node": "a"}),
-            row: Row {
-                index,
-                time: String::new(),
-                process: "nemesis".into(),
-                action: action.to_owned(),
-                outcome: String::new(),
-            },
-            struck: None,
-        };
-        let told = |between: u64| {
-            let mut faults = VecDeque::from([row(0, "suspend a for 1s")]);
-            faults.extend((1..=between).map(|index| row(index, "rate a at 1 ppb")));
-            faults.push_back(row(9, "resume a"));
-            let processes = ["a", "storage"].map(Name::from);
-            telling(faults, &processes).last().map(|row| row.index)
-        };
-        assert_eq!(told(3), Some(9));
-        assert_eq!(told(5), Some(5));
     }
 }

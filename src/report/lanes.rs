@@ -197,12 +197,25 @@ struct Drawing<'a> {
     text: String,
 }
 
+/// How long a column is, to the digits that a reader needs: `9.89ms`, and `0.1ns`, where many
+/// share one.
+fn a_column(length: u128, columns: usize) -> String {
+    let columns = columns as u128;
+    match length / columns {
+        0 => {
+            let hundredths = (length * 100 / columns).max(1);
+            let digits = format!("0.{hundredths:02}");
+            format!("{}ns", digits.trim_end_matches('0'))
+        }
+        whole => words::span(Nanos::try_from(whole).unwrap_or(Nanos::MAX)),
+    }
+}
+
 impl Drawing<'_> {
     fn heading(&mut self, title: &str) {
         let Scale { from, to, columns } = *self.scale;
-        let column = (self.scale.length() / columns as u128) as Nanos;
+        let column = a_column(self.scale.length(), columns);
         let (from, to) = (words::time(from), words::time(to));
-        let column = words::span(column.max(1));
         self.say(&format!("{title}\n{from} to {to}, {column} a column\n\n"));
         let step = self.scale.step(10);
         let mut axis = vec![' '; columns];
@@ -442,4 +455,17 @@ fn term_style(token: Option<Token>) -> Style {
     Style::new()
         .fg_color(Some(colours[nth as usize].into()))
         .bold()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::a_column;
+
+    #[test]
+    fn a_column_is_as_long_as_it_is() {
+        assert_eq!(a_column(900_000_000, 91), "9.89ms");
+        assert_eq!(a_column(10, 100), "0.1ns");
+        assert_eq!(a_column(5, 91), "0.05ns");
+        assert_eq!(a_column(100, 91), "1ns");
+    }
 }

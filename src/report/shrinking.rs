@@ -119,11 +119,18 @@ pub fn median(rows: &[Row<'_>]) -> String {
     let Some(most) = faults.last() else {
         return "nothing was shrunk".to_owned();
     };
+    let timed_out = shrunk
+        .iter()
+        .filter(|(_, shrunk)| shrunk.end == End::OutOfTime);
     format!(
-        "{}: {} left at the median, {most} at most; {:.1} s at most",
+        "{}: {} left at the median, {most} at the worst; {:.1} s at the longest, {} out of time",
         counted(rows.len() as u64, "row"),
         counted(faults[(faults.len() - 1) / 2] as u64, "fault"),
         slowest.as_secs_f64(),
+        match timed_out.count() {
+            0 => "none".to_owned(),
+            some => some.to_string(),
+        },
     )
 }
 

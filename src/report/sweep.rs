@@ -35,7 +35,7 @@ pub fn cells_csv(panels: &[Panel<'_>]) -> Result<String, String> {
 }
 
 /// What a cell is. Durations are in seconds, rates in parts of one.
-const FIXED: [&str; 17] = [
+const FIXED: [&str; 19] = [
     "cell",
     "setting",
     "ttl",
@@ -53,6 +53,8 @@ const FIXED: [&str; 17] = [
     "drift_max",
     "pauses_met",
     "crashes_met",
+    "unprovoked_met",
+    "hours_led",
 ];
 
 /// What was measured of it. Durations are in seconds; empty where there was nothing.
@@ -92,6 +94,8 @@ fn record(estimate: &Estimate<'_>) -> Vec<String> {
         part(environment.drift.most),
         pauses.to_string(),
         crashes.to_string(),
+        estimate.unprovoked.to_string(),
+        format!("{:.6}", estimate.hours_led),
     ];
     let measured = [
         Some(estimate.false_failovers),
@@ -218,9 +222,14 @@ fn as_cheap(cheapest: &Estimate<'_>, reaching: &[&Estimate<'_>]) -> String {
 }
 
 fn praise(estimate: &Estimate<'_>) -> String {
-    let lease = estimate.cell.lease();
+    let (lease, setting) = (estimate.cell.lease(), estimate.setting());
+    // What a setting of the grid is called is its ttl and its part again.
+    let name = match setting.is_preset() {
+        true => format!("{}: ", setting.name),
+        false => String::new(),
+    };
     format!(
-        "ttl {} renewed every {:.1}s: available {}, failover {} p95, {} false failovers and {} \
+        "{name}ttl {} renewed every {:.1}s: available {}, failover {} p95, {} false failovers and {} \
          renewals an hour",
         Length(lease.ttl),
         lease.renew_after() as f64 / 1e9,

@@ -62,6 +62,14 @@ pub(super) fn outcome(kind: Kind, answer: &Answer, error: Option<&Failure>) -> S
             None => "failed".to_owned(),
         },
         (Kind::Info, _) => match error {
+            // An earlier try may have come through.
+            Some(Failure {
+                kind,
+                seen: Some(seen),
+                ..
+            }) if kind == STALE_TOKEN => {
+                format!("unknown: a try was refused, storage had seen {seen}")
+            }
             Some(error) => format!("unknown: {}", error.kind),
             None => "unknown".to_owned(),
         },
@@ -165,6 +173,10 @@ fn found(what: impl Iterator<Item = String>) -> String {
     }
 }
 
+/// Faults that take what a process had in memory, or put another disk under it. It may be
+/// back at once: these have no least length.
+pub(crate) const LOSSES: [&str; 3] = ["crash", "power-loss", "restore"];
+
 /// A fault: `isolate a for 300ms`, `lose 2 RenewReply from store to a`.
 pub fn fault(name: &str, value: &Value) -> String {
     let mut words = name.to_owned();
@@ -240,8 +252,10 @@ pub fn fault(name: &str, value: &Value) -> String {
         let sign = if by < 0 { "-" } else { "" };
         add(format!("by {sign}{}", span(by.unsigned_abs())));
     }
-    if let Some(length) = number("for") {
-        add(format!("for {}", span(length)));
+    match number("for") {
+        Some(0) if LOSSES.contains(&name) => add("and restart at once".to_owned()),
+        Some(length) => add(format!("for {}", span(length))),
+        None => {}
     }
     words
 }
@@ -304,6 +318,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_stale_token_is_told_with_what_storage_had_seen() {
+        let stale = Failure::stale_token(1, 2);
+        for (kind, told) in [
+            (Kind::Fail, "refused, storage had seen 2"),
+            (Kind::Info, "unknown: a try was refused, storage had seen 2"),
+        ] {
+            assert_eq!(outcome(kind, &Answer::None, Some(&stale)), told);
+        }
+        let timeout = Failure::new("timeout");
+        assert_eq!(
+            outcome(Kind::Info, &Answer::None, Some(&timeout)),
+            "unknown: timeout"
+        );
+    }
 
     #[test]
     fn a_fault_says_what_to_whom_and_for_how_long() {
@@ -378,6 +408,10 @@ mod tests {
                     &json!({"nodes": ["a", "b"], "lose_ppb": 250_000_000, "delay_ppb": 100_000_000, "by": 2_000_000, "for": 1_000_000}),
                 ),
                 "flaky a, b losing 25 %, delaying 10 % by 2ms for 1ms",
+            ),
+            (
+                fault("crash", &json!({"node": "store", "for": 0})),
+                "crash store and restart at once",
             ),
             (
                 fault(

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use crate::{
     fault::{Injection, Trigger},
+    report::words::LOSSES,
     run::Header,
+    world::TICK,
 };
 
 /// A number of a header: how far it is from what is plainest.
@@ -44,7 +46,13 @@ impl Knob {
             Knob::Number(entry, path) => {
                 let value = serde_json::to_value(header.schedule.get(*entry)?).ok()?;
                 let number = whole(value.pointer(path)?)?;
-                u64::try_from((number - plainest(path)).unsigned_abs()).ok()
+                let away = number - plainest(path);
+                // Short as it is, it is made no longer.
+                let is_least = number <= least(&value, path);
+                match is_least {
+                    true => None,
+                    false => u64::try_from(away.unsigned_abs()).ok(),
+                }
             }
         }
     }
@@ -68,13 +76,13 @@ impl Knob {
             Knob::Number(entry, path) => {
                 let entry = turned.schedule.get_mut(*entry)?;
                 let mut value = serde_json::to_value(&*entry).ok()?;
+                let (plainest, least) = (plainest(path), least(&value, path));
                 let number = value.pointer_mut(path)?;
-                let plainest = plainest(path);
                 let away = match whole(number)? < plainest {
                     true => -i128::from(to),
                     false => i128::from(to),
                 };
-                *number = json_number(plainest + away)?;
+                *number = json_number((plainest + away).max(least))?;
                 *entry = serde_json::from_value(value).ok()?;
             }
         }
@@ -144,6 +152,20 @@ fn plainest(path: &str) -> i128 {
     }
 }
 
+/// A fault lasts for a step at the least: one that lasts for nothing reads as if nothing had
+/// struck, but for a crash, which may be over at once.
+fn least(fault: &Value, path: &str) -> i128 {
+    let may_be_over_at_once = || {
+        let name = fault["fault"].as_str();
+        name.is_some_and(|name| LOSSES.contains(&name))
+    };
+    match path {
+        "/for" if !may_be_over_at_once() => i128::from(TICK),
+        "/for" => 0,
+        _ => i128::MIN,
+    }
+}
+
 fn whole(number: &Value) -> Option<i128> {
     let unsigned = number.as_u64().map(i128::from);
     unsigned.or_else(|| number.as_i64().map(i128::from))
@@ -204,7 +226,7 @@ mod tests {
         assert_eq!(of(0, "/by"), Some(80));
         assert_eq!(of(1, "/rate_ppb"), Some(100_000_000));
         assert_eq!(of(1, "/target/client"), Some(2));
-        assert_eq!(of(1, "/for"), Some(7));
+        assert_eq!(of(1, "/for"), None, "shorter than a step");
         assert_eq!(of(1, "/when/at"), Some(5));
         let turned = |entry, path: &str, to| {
             let turned = Knob::Number(entry, path.to_owned()).turn(&header, to);
@@ -213,5 +235,19 @@ mod tests {
         assert_eq!(turned(0, "/by", 3)["by"], -3);
         assert_eq!(turned(1, "/rate_ppb", 1)["rate_ppb"], 999_999_999);
         assert_eq!(turned(1, "/target/client", 0)["target"]["client"], 0);
+    }
+
+    #[test]
+    fn a_fault_lasts_for_a_step_and_a_crash_may_be_over_at_once() {
+        let header = header(json!([
+            {"when": {"at": 5}, "fault": "isolate", "target": "leader", "for": 300_000_000},
+            {"when": {"at": 5}, "fault": "crash", "target": "store", "for": 300_000_000},
+        ]));
+        let least = |entry| {
+            let length = Knob::Number(entry, "/for".to_owned());
+            let turned = length.turn(&header, 0).expect("it has a length");
+            serde_json::to_value(&turned.schedule[entry]).expect("plain data")["for"].clone()
+        };
+        assert_eq!((least(0), least(1)), (TICK.into(), 0.into()));
     }
 }

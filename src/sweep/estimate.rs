@@ -2,7 +2,9 @@
 //!
 //! Rates and parts are sums of what one fault costs times how many there are in an hour.
 //! False failovers are a part of the pauses, so their interval is Clopper and Pearson's,
-//! exact and honest where none was seen. For all else no distribution can be assumed
+//! exact and honest where none was seen; those that nothing provoked are added as seen,
+//! without bounds of their own: runs are a fraction of an hour, whose bounds would drown
+//! all else. For all else no distribution can be assumed
 //! (lengths are a mixture, and bounded by the lease). A quantile's bounds are two of the
 //! samples, or are not known. For means the faults are drawn anew 1,000 times with
 //! replacement: the bootstrap, under a fixed seed; what nothing provoked comes at random
@@ -29,7 +31,13 @@ pub struct Estimate<'p> {
     pub cell: Cell<'p>,
     /// How many pauses and crashes it rests on.
     pub faults: (u64, u64),
-    /// False failovers an hour.
+    /// How many false failovers nothing provoked, in how many hours of leadership.
+    pub unprovoked: u64,
+    /// For how long somebody led, hours.
+    pub hours_led: f64,
+    /// False failovers an hour. Its bounds are those of false failovers by pauses: those that
+    /// nothing provoked are added as they were seen, since the runs are a fraction of an hour,
+    /// and none in half an hour may still be seven an hour.
     pub false_failovers: Interval,
     /// The part of the time in which a leader serves. The lower bound allows for as many
     /// false failovers as there may be.
@@ -252,6 +260,8 @@ impl<'p> Estimate<'p> {
         Self {
             cell,
             faults,
+            unprovoked: sum.false_unprovoked,
+            hours_led: hours,
             false_failovers: deposed.times(weights.pause).plus(unprovoked),
             availability,
             failover_p50: failover(0.5),

@@ -39,6 +39,11 @@ impl Setting {
         }
     }
 
+    /// Whether it is a preset, which has a name of its own.
+    pub fn is_preset(&self) -> bool {
+        self.name == self.series
+    }
+
     /// The setting of a system that people run.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! What the README shows is so: its table of workloads is what they say, its failure and
-//! its hunt are what is printed. (`tests/compare.rs` has measured what it compares.)
+//! its hunts are what is printed. (`tests/compare.rs` has measured what it compares.)
 
 use std::{path::Path, sync::Arc};
 
@@ -169,6 +169,47 @@ fn the_hunt_that_it_shows_comes_to_this() {
         without_cpu(&printed),
         "the README should show:\n\n{printed}"
     );
+}
+
+/// All but the time, which is each machine's own.
+#[test]
+fn the_flaws_that_it_shows_shrunk_come_to_this() {
+    let readme = readme();
+    let mut blocks = readme.split("```text\n$ deposed flaws ").skip(1);
+    let shrinking = blocks.find_map(|block| {
+        let (flaws, shown) = block.split_once('\n')?;
+        Some((flaws.strip_suffix(" --shrink")?, shown))
+    });
+    let (flaws, shown) = shrinking.expect("flaws that are shrunk");
+    let (shown, _) = shown.split_once("```").expect("the end of the block");
+    let systems: Vec<Arc<dyn System>> = vec![Arc::new(Deposed)];
+    let workloads = deposed_workloads::all();
+    let suite = Suite { workloads, systems };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let args = ["deposed", "flaws"].into_iter().chain(flaws.split(' '));
+    let args = args.chain(["--shrink", "--for", "10m"]);
+    let code = cli::run(&suite, args, &mut out, &mut err);
+    let printed = String::from_utf8(out).expect("text");
+    assert_eq!(code, 0, "{printed}");
+    assert_eq!(
+        without_time(shown),
+        without_time(&printed),
+        "the README should show:\n\n{printed}"
+    );
+}
+
+/// The words of each line of a table of shrunk flaws but those that tell its time.
+fn without_time(table: &str) -> Vec<Vec<&str>> {
+    let lines = table.lines();
+    let mut lines: Vec<Vec<&str>> = lines
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    for words in &mut lines {
+        if let Some(at) = words.iter().position(|word| *word == "s") {
+            words.drain(at - 1..=at);
+        }
+    }
+    lines
 }
 
 /// The words of each line of a hunt but those that tell its CPU time.

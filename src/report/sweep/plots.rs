@@ -54,7 +54,7 @@ fn told(error: impl std::fmt::Display) -> String {
 fn false_failovers(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let axes = Axes {
         title: "False failovers",
-        y: "an hour, with 95 % intervals",
+        y: "an hour, with 95 % intervals of those by pauses",
         logarithmic: false,
         names: SeriesLabelPosition::UpperRight,
     };
@@ -63,12 +63,12 @@ fn false_failovers(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
 
 fn leaderless(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
     let axes = Axes {
-        title: "Time without a leader: p50 (dashed) and p95",
+        title: "Time without a leader: p50 (dashed) and p99",
         y: "seconds",
         logarithmic: true,
         names: SeriesLabelPosition::UpperLeft,
     };
-    axes.by_ttl(area, panel, &[|e| e.leaderless_p95, |e| e.leaderless_p50])
+    axes.by_ttl(area, panel, &[|e| e.leaderless_p99, |e| e.leaderless_p50])
 }
 
 fn renewals(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
@@ -164,12 +164,16 @@ impl Axes {
                     }
                     let dots = line.iter().map(|&at| Circle::new(at, 3, colour.filled()));
                     chart.draw_series(dots).map_err(told)?;
-                    // A bound that is not known is beyond the edge.
+                    // A bound that is not known is beyond the edge, and an arrow says so.
                     let bars = points.iter().map(|&(ttl, i)| {
                         let (low, high) = (i.low.max(start), i.high.min(end));
                         PathElement::new([(ttl, low), (ttl, high)], colour.mix(0.5))
                     });
                     chart.draw_series(bars).map_err(told)?;
+                    let open = points.iter().filter(|(_, i)| i.high.is_infinite());
+                    let arrows =
+                        open.map(|&(ttl, _)| TriangleMarker::new((ttl, end), 5, colour.filled()));
+                    chart.draw_series(arrows).map_err(told)?;
                 }
                 chart
                     .configure_series_labels()

@@ -284,9 +284,30 @@ fn the_table_of_flaws_has_the_median() {
     assert!(rows[1].contains("   0 → 0      3 → 1 "), "{out}");
     assert!(rows[3].contains(" → 1 "), "one crash of the store: {out}");
     assert!(
-        rows[4].starts_with("3 rows: 0 faults left at the median, 1 at most; "),
+        rows[4].starts_with("3 rows: 0 faults left at the median, 1 at the worst; "),
         "{out}"
     );
+    assert!(
+        rows[4].ends_with(" s at the longest, none out of time"),
+        "{out}"
+    );
+    let (code, out, _) = deposed(&dir, "flaws forgets-counter --shrink --for 0s");
+    assert_eq!(code, 0, "{out}");
+    assert!(out.trim_end().ends_with(", 1 out of time"), "{out}");
+}
+
+#[test]
+#[ignore = "minutes: cargo test --release -p deposed-workloads --test shrinking -- --ignored"]
+fn the_median_of_all_flaws_is_three_faults_or_fewer() {
+    let dir = scratch("all-flaws");
+    let (code, out, err) = deposed(&dir, "flaws --shrink --for 10m");
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let last = out.lines().last().expect("a sum");
+    let (_, left) = last.split_once(" rows: ").expect("many rows");
+    let (median, _) = left.split_once(" fault").expect("a median");
+    let median: usize = median.parse().expect("a number");
+    assert!(median <= 3, "{out}");
+    assert!(last.ends_with(", none out of time"), "{out}");
 }
 
 fn shrink(
