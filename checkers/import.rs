@@ -211,7 +211,7 @@ enum Operations<R> {
     Edn(edn::Edn<Unmarked<R>>),
     Json(json::Json<Unmarked<R>>),
     Log(log::Log<Unmarked<R>>),
-    Table(table::Table<Unmarked<R>>),
+    Table(Box<table::Table<Unmarked<R>>>),
     Etcd(etcd::Report<Unmarked<R>>),
 }
 
@@ -227,7 +227,7 @@ impl<R: Read> Entries<R> {
             Format::Edn => Operations::Edn(edn::Edn::new(input)),
             Format::Json => Operations::Json(json::Json::new(input)),
             Format::JepsenLog => Operations::Log(log::Log::new(input)),
-            Format::Csv => Operations::Table(table::Table::new(input)),
+            Format::Csv => Operations::Table(Box::new(table::Table::new(input))),
             Format::Etcd => Operations::Etcd(etcd::Report::new(input)),
         };
         Entries {

@@ -63,9 +63,7 @@ impl Calls {
                 if let Some((what, began, ended)) = differs {
                     return Err(at(Problem::OtherValue {
                         process: text(process),
-                        f: text(f),
-                        what,
-                        ended: ended.into(),
+                        ended: format!("{f} with the {what} {ended}").into(),
                         began: began.into(),
                         line: *line,
                     }));

@@ -147,19 +147,15 @@ pub enum Problem {
     },
     /// A completion with another key or value than its call.
     #[error(
-        "process {process} ends a {f} with the {what} {ended}, and began it with {began} on line \
+        "process {process} ends a {ended}, and began it with {began} on line \
          {line}: an answer repeats what was given, or leaves it out; write it as it was begun"
     )]
     OtherValue {
         /// Who.
         process: Box<str>,
-        /// What is ended.
-        f: Box<str>,
-        /// `key` or `value`.
-        what: &'static str,
-        /// How it is ended.
+        /// What is ended, and how: `write with the value 2`.
         ended: Box<str>,
-        /// How it was begun.
+        /// The key or value that it was begun with.
         began: Box<str>,
         /// On which line.
         line: u64,
