@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 
+use deposed_checkers::budget::Budget;
 use deposed_checkers::import::Value;
 use deposed_checkers::model::Model::{FencedMutex, Mutex, OwnedMutex};
-use deposed_checkers::model::{Budget, judge};
+use deposed_checkers::model::judge;
 use deposed_checkers::verdict::{Check, Verdict};
 
 use crate::{complains, convicts, history, passes, verdict};
