@@ -110,22 +110,29 @@ impl Registers {
             .min_by_key(|(_, evidence)| evidence.culprit)
     }
 
-    /// A value that nobody can have read any more may have been overwritten.
+    /// A value that nobody can have read any more may have been overwritten; so may one whose
+    /// last write failed have been written before.
     fn with_what_is_remembered(&mut self, at: usize, wrong: Wrong) -> Wrong {
-        let Wrong::NeverWritten(read, value) = wrong else {
-            return wrong;
+        let (read, value) = match &wrong {
+            Wrong::NeverWritten(read, value) => (read, value),
+            Wrong::Failed(_, value, read) => (&**read, value),
+            _ => return wrong,
         };
         match self.overwritten.remove(&(at, value.clone())) {
             Some(gone) => {
                 let around = Stay {
-                    value: Some(value),
+                    value: Some(value.clone()),
                     first: gone.first,
-                    last: read,
+                    last: read.clone(),
                 };
                 Wrong::NoOrder(Conflict::Between(Box::new(around), Box::new(gone.by)))
             }
-            None if self.oldest.len() == REMEMBERED => Wrong::NotThere(read, value),
-            None => Wrong::NeverWritten(read, value),
+            None => match wrong {
+                Wrong::NeverWritten(read, value) if self.oldest.len() == REMEMBERED => {
+                    Wrong::NotThere(read, value)
+                }
+                wrong => wrong,
+            },
         }
     }
 }

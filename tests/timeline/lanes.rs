@@ -41,10 +41,10 @@ nemesis            +                             -
 
 storage-safety: a write with token 7 landed after storage
 had seen token 8: it was a's, and token 8 was b's
-zombie-write: a write by a, deposed since, landed after its
-successor's first operation
-election-barrier: a sent a write with token 7 before its
-fence(7) was acknowledged
+zombie-write: a write by a, deposed since, landed after the
+first operation of its successor b
+election-barrier: a sent a write with token 7 without a
+fence(7)
 
 ! the violation   * what shows it
 = believes to lead, from its token on   g granted

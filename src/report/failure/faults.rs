@@ -291,8 +291,8 @@ fn tell_something(rows: &mut Vec<Row>) {
     rows.retain(|row| tells_something(row, &actions));
 }
 
-/// An end whose beginning lies before the evidence tells nothing, nor does a pause that
-/// was armed and not met.
+/// An end whose beginning lies before the evidence or is not told tells nothing, nor does a
+/// pause that was armed and not met.
 fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
     let mut words = row.action.split(' ');
     let (name, whom) = (
@@ -301,8 +301,10 @@ fn tells_something(row: &Row, all: &[(u64, String)]) -> bool {
     );
     let begun = |starts: &[String]| {
         let said = |action: &str| starts.iter().any(|start| action.starts_with(start));
-        all.iter()
-            .any(|(index, action)| *index < row.index && said(action))
+        let before = || all.iter().filter(|(index, _)| *index < row.index);
+        let begun = before().rfind(|(_, action)| said(action));
+        let ended = before().rfind(|(_, action)| *action == row.action);
+        begun.is_some_and(|(begun, _)| ended.is_none_or(|(ended, _)| ended < begun))
     };
     match name {
         "gc-pause" | "power-cut" => false,
