@@ -208,7 +208,7 @@ fn in_every_good_history_the_moment_comes_that_the_bad_one_fails_in() {
     assert_eq!(good, decisive, "each good history has its moment");
     for (name, decides) in DECISIVE {
         let (_, events) =
-            reader::open(&histories().join(format!("{name}.jsonl"))).expect("it is there");
+            reader::open(histories().join(format!("{name}.jsonl"))).expect("it is there");
         let events: Vec<Event> = events.map(|event| event.expect("an event")).collect();
         assert!(decides.happens(&events), "{name}: nothing is decided in it");
     }

@@ -111,6 +111,17 @@ fn names_its_faults(check: Check) -> bool {
     check == Check::BeliefSafety
 }
 
+/// Whether a fault of this kind can have a part in what the check convicts.
+fn may_decide(check: Check, name: &str, value: &Value) -> bool {
+    if names_its_faults(check) || RULES.contains(&name) {
+        return false;
+    }
+    if is_of_links(name, value) {
+        return asks_for_links(check);
+    }
+    !(is_a_stop(name, value) && is_of_memory(check))
+}
+
 /// A fault's kind, of its end as well.
 fn kind<'v>(name: &'v str, value: &'v Value) -> &'v str {
     match name {
@@ -138,10 +149,7 @@ impl Faults {
     ) {
         match &event.body {
             Body::Nemesis(name, value)
-                if !names_its_faults(check)
-                    && !RULES.contains(&name.as_str())
-                    && (asks_for_links(check) || !is_of_links(name, value))
-                    && !(is_of_memory(check) && is_a_stop(name, value))
+                if may_decide(check, name, value)
                     && (calls.struck.is_some() || !STRIKES.contains(&name.as_str())) =>
             {
                 self.faults.push_back(Fault {
