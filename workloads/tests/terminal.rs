@@ -20,6 +20,7 @@ fn history() -> String {
 fn deposed(command: &str) -> Command {
     let mut deposed = Command::new(DEPOSED);
     for opinion in [
+        "CI",
         "NO_COLOR",
         "CLICOLOR",
         "CLICOLOR_FORCE",
@@ -106,6 +107,7 @@ fn on_a_terminal(columns: usize, environment: &str, command: &str) -> String {
     );
     let mut zsh = Command::new("zsh");
     for opinion in [
+        "CI",
         "NO_COLOR",
         "CLICOLOR",
         "CLICOLOR_FORCE",
