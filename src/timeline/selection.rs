@@ -1,6 +1,6 @@
 //! Which part of a history is shown.
 
-use deposed_checkers::history::{Event, F, Kind, NEMESIS, Name, Nanos};
+use deposed_checkers::history::{Event, F, Kind, NEMESIS, Name, Nanos, Observation};
 
 use super::{Chart, Role, name_of};
 
@@ -10,23 +10,6 @@ const TYPES: [(&str, Kind); 4] = [
     ("ok", Kind::Ok),
     ("fail", Kind::Fail),
     ("info", Kind::Info),
-];
-
-/// What only the inside sees.
-const OBSERVATIONS: [&str; 13] = [
-    "lead",
-    "follow",
-    "granted",
-    "renewed",
-    "released",
-    "expired",
-    "denied",
-    "recovered",
-    "restored",
-    "applied",
-    "fenced",
-    "refused",
-    "dropped",
 ];
 
 /// What a client calls.
@@ -44,7 +27,7 @@ const CALLS: [F; 7] = [
 pub fn kinds() -> Vec<&'static str> {
     let calls = CALLS.iter().map(|call| call.name());
     let types = TYPES.iter().map(|(word, _)| *word);
-    let kinds = calls.chain(OBSERVATIONS).chain(types);
+    let kinds = calls.chain(Observation::NAMES).chain(types);
     kinds.chain([NEMESIS]).collect()
 }
 
