@@ -81,6 +81,7 @@ pub enum Body {
     Observed(Observation),
     /// A fault that was injected, healed, or the mark `calm`; `value` is the fault's own fields.
     Nemesis(Name, Value),
-    /// An `f` that this format does not know: kept and ignored.
+    /// An observation that this format does not know: kept, and judged by nobody.
+    /// [`Check::WellFormed`](crate::verdict::Check::WellFormed) claims nothing then, and names it.
     Foreign(Name, Value),
 }

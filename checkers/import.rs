@@ -25,7 +25,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Chain, Cursor, Read};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -286,11 +286,11 @@ impl<R: Read> Iterator for Entries<R> {
 }
 
 /// A history that was opened: this crate's own, or another tool's.
-pub enum History {
+pub enum History<R = Input> {
     /// JSON lines with a header, and what they hold.
-    Deposed(Box<Header>, Reader<Input>),
+    Deposed(Box<Header>, Reader<R>),
     /// Another tool's.
-    Foreign(Entries<Input>),
+    Foreign(Entries<R>),
 }
 
 /// Whatever a history is read from.
@@ -332,11 +332,45 @@ pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<History, O
         problem,
     };
     let input = reader::text(path).map_err(failed)?;
-    let (guessed, input) = match format {
-        Some(format) => (Some(format), input),
-        None => guess::guess(input).map_err(|error| failed(reader::Problem::of_io(error)))?,
-    };
-    match guessed {
+    if let Some(format) = format {
+        return Ok(History::Foreign(Entries::new(format, input, file)));
+    }
+    let (guessed, input) =
+        guess::guess(input).map_err(|error| failed(reader::Problem::of_io(error)))?;
+    let input: Input = Box::new(input);
+    told(guessed, input, file)
+}
+
+/// The same of a text that is read elsewhere, as one that is still being written. `file` is
+/// the name that errors carry. No more is asked for at once than is needed: the first line,
+/// or a few, then an entry at a time.
+///
+/// # Errors
+///
+/// When it cannot be read, or is a history of this crate whose header does not fit.
+pub fn open_text<R: BufRead>(
+    input: R,
+    file: impl Into<String>,
+) -> Result<History<Chain<Cursor<Vec<u8>>, R>>, OpenError> {
+    let file = file.into();
+    match guess::guess(input) {
+        Ok((guessed, input)) => told(guessed, input, file),
+        Err(error) => Err(reader::ReadError {
+            file,
+            line: 0,
+            problem: reader::Problem::of_io(error),
+        }
+        .into()),
+    }
+}
+
+/// A text in the format that was told of it.
+fn told<R: BufRead>(
+    format: Option<Format>,
+    input: R,
+    file: String,
+) -> Result<History<R>, OpenError> {
+    match format {
         Some(format) => Ok(History::Foreign(Entries::new(format, input, file))),
         None => {
             let (header, reader) = Reader::new(input, file)?;

@@ -5,7 +5,7 @@ use crate::budget::{Budget, Remembered};
 use crate::conduct::Conduct;
 use crate::election_barrier::ElectionBarrier;
 use crate::failover::Failover;
-use crate::history::{Event, Header, Nanos, Op};
+use crate::history::{Body, Event, Header, Nanos, Op};
 use crate::lease_linearizable::LeaseLinearizable;
 use crate::lock_delay::LockDelay;
 use crate::register_linearizable::RegisterLinearizable;
@@ -87,6 +87,8 @@ impl Checker for NoPlainLock {
 pub struct Judge {
     pairing: Pairing<Invoked>,
     malformed: Option<Evidence>,
+    /// The first line that no check knows.
+    passed_over: Option<String>,
     judge_form: bool,
     checkers: Vec<(Check, Judging)>,
     budget: Budget,
@@ -138,6 +140,7 @@ impl Judge {
         Judge {
             pairing: Pairing::new(),
             malformed: None,
+            passed_over: None,
             judge_form: checks.contains(&Check::WellFormed),
             checkers,
             budget: Budget::default(),
@@ -174,6 +177,13 @@ impl Judge {
                 return;
             }
         };
+        if let (Body::Foreign(f, _), None) = (&event.body, &self.passed_over) {
+            self.passed_over = Some(format!(
+                "'{f}' of {} at index {} is nothing that a check knows: what it tells was not \
+                 judged",
+                event.process, event.index
+            ));
+        }
         let step = Step {
             event,
             invoked: invoked.as_ref(),
@@ -242,10 +252,11 @@ impl Judge {
         };
         let mut verdicts = Vec::with_capacity(self.checkers.len() + 1);
         if self.judge_form {
-            let verdict = match (self.malformed, self.gave_up) {
-                (Some(rule), _) => Verdict::Violated(rule),
-                (None, Some(why)) => Verdict::Unknown(why),
-                (None, None) => Verdict::Valid,
+            let verdict = match (self.malformed, self.gave_up, self.passed_over) {
+                (Some(rule), _, _) => Verdict::Violated(rule),
+                (None, Some(why), _) => Verdict::Unknown(why),
+                (None, None, Some(why)) => Verdict::NotClaimed(why),
+                (None, None, None) => Verdict::Valid,
             };
             verdicts.push((Check::WellFormed, verdict));
         }

@@ -63,6 +63,9 @@ pub(crate) fn event(text: &str) -> Result<Event, Problem> {
                 return Err(Problem::ObservationType(seen.name()));
             }
             Some(seen) => Body::Observed(seen),
+            None if line.kind != Kind::Info => {
+                return Err(Problem::UnknownCall(line.f.into_owned()));
+            }
             None => Body::Foreign(line.f.as_ref().into(), any(&line.f, value)?),
         }
     };

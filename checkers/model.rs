@@ -211,6 +211,31 @@ pub fn judge_until<E>(
     budget: Budget,
     stop: &AtomicBool,
 ) -> Result<Judged, JudgeError<E>> {
+    judged(entries, model, budget, stop, false)
+}
+
+/// The same, which ends at the first violation that is certain: of a history that is still
+/// being written. One of an object that is searched is found at the end alone.
+///
+/// # Errors
+///
+/// Those of [`judge`].
+pub fn judge_first<E>(
+    entries: impl IntoIterator<Item = Result<Entry, E>>,
+    model: Option<Model>,
+    budget: Budget,
+    stop: &AtomicBool,
+) -> Result<Judged, JudgeError<E>> {
+    judged(entries, model, budget, stop, true)
+}
+
+fn judged<E>(
+    entries: impl IntoIterator<Item = Result<Entry, E>>,
+    model: Option<Model>,
+    budget: Budget,
+    stop: &AtomicBool,
+    first: bool,
+) -> Result<Judged, JudgeError<E>> {
     let Opening {
         model,
         certain,
@@ -240,6 +265,9 @@ pub fn judge_until<E>(
             }
         } else if let Some(ended) = calls.ends(&entry)? {
             object.ends(ended).map_err(|why| misfit(&entry, why))?;
+        }
+        if first && object.convicted() {
+            break;
         }
         if calls.bytes() > budget.bytes {
             object.gives_up(format!(
@@ -289,6 +317,14 @@ impl Object {
         match self {
             Object::Locks(locks) => locks.gives_up(why),
             Object::Registers(registers) => registers.gives_up(why),
+        }
+    }
+
+    /// Whether a violation is certain, whatever may follow.
+    fn convicted(&self) -> bool {
+        match self {
+            Object::Locks(locks) => locks.convicted(),
+            Object::Registers(registers) => registers.convicted(),
         }
     }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::budget::Budget;
-use crate::history::{Event, FORMAT_VERSION, Header};
+use crate::history::{Event, F, FORMAT_VERSION, Header};
 use crate::line;
 use crate::well_formed::{Malformed, Pairing};
 
@@ -60,6 +60,12 @@ pub enum Problem {
     /// No bytes at all.
     #[error("the file is empty: a history begins with a header line")]
     Empty,
+    /// Compressed or packed by something else than gzip.
+    #[error("packed with {0}: a history is read as text or gzipped; unpack it first")]
+    Packed(&'static str),
+    /// Text with a mark of two bytes a character.
+    #[error("UTF-16: a history is UTF-8; write it so, as with iconv -f UTF-16 -t UTF-8")]
+    Utf16,
     /// Bytes that are not UTF-8.
     #[error("not UTF-8: a history is text; is this the right file?")]
     NotUtf8,
@@ -72,7 +78,7 @@ pub enum Problem {
     /// The first line is no header.
     #[error(
         "not a deposed history: its first line is not a header like {{\"deposed\":1,…}}; is this \
-         the right file? Another tool's can be checked, and no more"
+         the right file? Another tool's history is judged by `deposed check`, and by nothing else"
     )]
     NotAHistory,
     /// A header that does not fit.
@@ -104,6 +110,12 @@ pub enum Problem {
     /// A field of the line that is missing or of the wrong type.
     #[error("not an event: {0}")]
     Field(String),
+    /// A call of something that no check knows: of what it did, nothing would be judged.
+    #[error(
+        "{0} is no call that is known, which are {calls}; what nobody judges is recorded as info",
+        calls = F::ALL.map(F::name).join(", ")
+    )]
+    UnknownCall(String),
     /// A `value` that does not fit its `f`.
     #[error("the value of {f} does not fit: {what}")]
     Value {
@@ -216,7 +228,13 @@ impl<R: BufRead> Reader<R> {
         }
         let text = std::str::from_utf8(bytes).map_err(|_| Problem::NotUtf8)?;
         if text.contains('\0') {
-            return Err(Problem::Nul);
+            // A tar's first entry has a magic word behind its name.
+            let is_tar = text.get(257..262) == Some("ustar");
+            return Err(if is_tar {
+                Problem::Packed("tar")
+            } else {
+                Problem::Nul
+            });
         }
         // The version alone first: a newer header may have another shape.
         #[derive(Deserialize)]
@@ -315,6 +333,16 @@ pub fn open(
     }
 }
 
+/// How files begin that are packed by something else than gzip.
+const PACKED: [(&[u8], &str); 5] = [
+    (b"PK\x03\x04", "zip"),
+    (b"\x28\xB5\x2F\xFD", "zstd"),
+    (b"\xFD7zXZ", "xz"),
+    (b"BZh", "bzip2"),
+    (b"7z\xBC\xAF", "7-Zip"),
+];
+const LONGEST_MAGIC: usize = 5;
+
 /// A file's text, plain or gzipped; `-` is standard input.
 pub(crate) fn text(path: &Path) -> Result<Box<dyn BufRead + Send>, Problem> {
     let mut input: Box<dyn BufRead + Send> = if path.as_os_str() == "-" {
@@ -323,10 +351,16 @@ pub(crate) fn text(path: &Path) -> Result<Box<dyn BufRead + Send>, Problem> {
         let opened = File::open(path).map_err(Problem::Open)?;
         Box::new(BufReader::with_capacity(1 << 16, opened))
     };
-    let mut magic = Vec::with_capacity(2);
-    let read = (&mut input).take(2).read_to_end(&mut magic);
-    read.map_err(Problem::Read)?;
-    let gzipped = magic == [0x1f, 0x8b];
+    let mut magic = Vec::with_capacity(LONGEST_MAGIC);
+    let mut read = (&mut input).take(LONGEST_MAGIC as u64);
+    read.read_to_end(&mut magic).map_err(Problem::Read)?;
+    if let Some((_, packed)) = PACKED.iter().find(|(begins, _)| magic.starts_with(begins)) {
+        return Err(Problem::Packed(packed));
+    }
+    if magic.starts_with(b"\xFF\xFE") || magic.starts_with(b"\xFE\xFF") {
+        return Err(Problem::Utf16);
+    }
+    let gzipped = magic.starts_with(b"\x1F\x8B");
     let input = io::Cursor::new(magic).chain(input);
     Ok(match gzipped {
         true => Box::new(BufReader::with_capacity(

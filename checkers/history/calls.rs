@@ -47,6 +47,17 @@ pub enum Op {
 }
 
 impl F {
+    /// Every call.
+    pub const ALL: [F; 7] = [
+        F::Acquire,
+        F::Renew,
+        F::Release,
+        F::Fence,
+        F::Write,
+        F::Delete,
+        F::Read,
+    ];
+
     /// The name in the file: `acquire`.
     pub fn name(self) -> &'static str {
         match self {
@@ -62,16 +73,7 @@ impl F {
 
     /// The call of this name, if there is one.
     pub fn of_name(name: &str) -> Option<F> {
-        Some(match name {
-            "acquire" => F::Acquire,
-            "renew" => F::Renew,
-            "release" => F::Release,
-            "fence" => F::Fence,
-            "write" => F::Write,
-            "delete" => F::Delete,
-            "read" => F::Read,
-            _ => return None,
-        })
+        F::ALL.into_iter().find(|f| f.name() == name)
     }
 }
 

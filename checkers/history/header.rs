@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{FORMAT_VERSION, Name, Nanos, RatePpb};
+use super::{FORMAT_VERSION, Name, Nanos, RatePpb, TRUE_RATE};
 
 /// Line 1 of a history: what a checker needs of it. The harness keeps far more
 /// there (cluster, traffic, schedule); whatever is not listed lands in `rest`.
@@ -84,8 +85,10 @@ impl Header {
 pub struct LeaseTiming {
     /// How long a grant lasts, in nanoseconds of the store's clock.
     pub ttl: Nanos,
-    /// The bound on *relative* clock drift that belief safety is claimed for, in parts per billion.
-    #[serde(default)]
+    /// The bound on *relative* clock drift that belief safety is claimed for, in parts per
+    /// billion, fewer than 1000000000: a clock that may stand still tells no time.
+    #[serde(default, deserialize_with = "drift")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 999_999_999)))]
     pub max_drift_ppb: u64,
     /// Subtracted from the client's window on top of the drift margin, in nanoseconds.
     #[serde(default)]
@@ -100,6 +103,19 @@ pub struct LeaseTiming {
     /// The longest pause between two tries, in nanoseconds.
     #[serde(default)]
     pub backoff_max: Nanos,
+}
+
+/// A drift by which a window can be reckoned: of a whole one nothing would be left, and
+/// every leader would be convicted.
+fn drift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let drift = u64::deserialize(deserializer)?;
+    match drift < TRUE_RATE {
+        true => Ok(drift),
+        false => Err(D::Error::custom(format!(
+            "a clock that is off by {drift} parts per billion may stand still; give fewer than \
+             {TRUE_RATE}, as 10000000 for 1 %"
+        ))),
+    }
 }
 
 /// What the network guarantees once all faults are healed.

@@ -1,16 +1,20 @@
 //! Tells a format by a history's first bytes.
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead, Chain, Cursor, Read};
 
-use super::{Format, Input};
+use super::Format;
 
 /// How far it is looked: comments may stand before the first operation.
 const LOOK: usize = 1 << 16;
 /// How much is looked at, where there is as much.
 const ENOUGH: usize = 4 << 10;
 
+/// A text whose beginning was looked at, whole again.
+pub(super) type Looked<R> = Chain<Cursor<Vec<u8>>, R>;
+
 /// The format, or none where it is this crate's own or unknown; and the whole input again.
-pub(super) fn guess(mut input: Input) -> io::Result<(Option<Format>, Input)> {
+/// No more is asked for than tells it: whoever writes line by line need not be waited for.
+pub(super) fn guess<R: BufRead>(mut input: R) -> io::Result<(Option<Format>, Looked<R>)> {
     let mut seen = Vec::new();
     let format = loop {
         let filled = input.fill_buf();
@@ -23,19 +27,16 @@ pub(super) fn guess(mut input: Input) -> io::Result<(Option<Format>, Input)> {
         seen.extend_from_slice(more);
         input.consume(length);
         let at_end = length == 0 || seen.len() >= LOOK;
-        // Whoever pipes a history of ours line by line need not wait.
-        let ours = seen.starts_with(b"{\"deposed\"");
-        if (ours || at_end || seen.len() >= ENOUGH)
-            && let Some(format) = told(&seen, at_end)
-        {
+        if let Some(format) = told(&seen, at_end) {
             break format;
         }
     };
-    Ok((format, Box::new(Cursor::new(seen).chain(input))))
+    Ok((format, Cursor::new(seen).chain(input)))
 }
 
 /// What the bytes tell; none when more of them are needed.
 fn told(bytes: &[u8], at_end: bool) -> Option<Option<Format>> {
+    let enough = at_end || bytes.len() >= ENOUGH;
     let unmarked = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let mut commented = false;
     let mut rest = blank(unmarked, &mut commented);
@@ -57,27 +58,25 @@ fn told(bytes: &[u8], at_end: bool) -> Option<Option<Format>> {
         b'{' => {
             let line = first_line(rest, at_end)?;
             let inside = blank(&rest[1..], &mut commented);
-            Some(match inside.first() {
+            match inside.first() {
                 // An event without its header is no operation of another tool's.
-                Some(b'"') if has(line, "deposed") || has(line, "call") => None,
-                Some(b'"') if has(line, "ClientId") => Some(Format::Etcd),
-                Some(b'"') if has(text(rest), "process") => Some(Format::Json),
-                Some(b'"') | None => None,
-                _ => Some(Format::Edn),
-            })
+                Some(b'"') if has(line, "deposed") || has(line, "call") => Some(None),
+                Some(b'"') if has(line, "ClientId") => Some(Some(Format::Etcd)),
+                Some(b'"') if has(text(rest), "process") => Some(Some(Format::Json)),
+                Some(b'"') | None => enough.then_some(None),
+                _ => Some(Some(Format::Edn)),
+            }
         }
         b'#' => Some(Some(Format::Edn)),
         _ if is_list || commented => Some(Some(Format::Edn)),
         _ => {
             let line = first_line(rest, at_end)?;
-            let mut columns: Vec<&str> = line
-                .split(',')
-                .map(|name| name.trim().trim_matches('"'))
-                .collect();
-            columns.sort_unstable();
-            let is_table = ["f", "process", "type"]
-                .iter()
-                .all(|name| columns.contains(name));
+            let columns = line.split(',').map(|name| name.trim().trim_matches('"'));
+            let is_table = ["f", "process", "type"].iter().all(|name| {
+                columns
+                    .clone()
+                    .any(|column| column.eq_ignore_ascii_case(name))
+            });
             Some(match (is_table, line.contains("jepsen.util")) {
                 (true, _) => Some(Format::Csv),
                 (_, true) => Some(Format::JepsenLog),

@@ -95,7 +95,8 @@ impl<R: Read> Table<R> {
         for (at, name) in self.row.iter().enumerate() {
             let name = std::str::from_utf8(name)
                 .map_err(|_| Fault::at(self.place(at), Problem::NotUtf8))?;
-            let known = COLUMNS.iter().position(|column| *column == name.trim());
+            let is_it = |column: &&str| column.eq_ignore_ascii_case(name.trim());
+            let known = COLUMNS.iter().position(|column| is_it(&column));
             match known.map(|known| &mut columns[known]) {
                 Some(Some(_)) => {
                     let what = format!("the column {} stands twice", name.trim());
@@ -210,8 +211,7 @@ fn cell(text: &str) -> Value {
 fn unknown(name: &str) -> String {
     let small = name.to_ascii_lowercase();
     let is_near = |column: &str| {
-        column == small
-            || !small.is_empty() && column.starts_with(&small)
+        !small.is_empty() && column.starts_with(&small)
             || column.len() > 1 && small.starts_with(column)
     };
     let mut near = COLUMNS.into_iter().filter(|column| is_near(column));

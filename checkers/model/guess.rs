@@ -104,14 +104,16 @@ pub(super) fn no_token(apart: Option<&Value>, value: &Value) -> Option<String> {
     };
     let (given, value) = match (apart, value) {
         (Some(apart), _) => (true, apart),
+        (None, Value::Tagged(_, value)) => return no_token(None, value),
+        (None, Value::List(pair)) if pair.len() == 2 => return no_token(None, &pair[1]),
         (None, Value::Map(map)) => (true, TOKEN_KEYS.into_iter().find_map(|key| map.get(key))?),
         (None, Value::Text(text)) => (is_number(text), value),
-        (None, value) => (matches!(value, Value::Number(_)), value),
+        (None, value) => (matches!(value, Value::Number(_) | Value::Int(..0)), value),
     };
     (given && *value != Value::Nil && token(value).is_none()).then(|| {
         format!(
-            "{value} is no fencing token: they are whole numbers up to {}; write it so, or leave \
-             it out and name the model mutex",
+            "{value} is no fencing token: they are whole numbers from 0 to {}; write it so, or \
+             leave it out and name the model mutex",
             i64::MAX
         )
     })
@@ -122,7 +124,7 @@ const TOKEN_KEYS: [&str; 4] = ["token", "fence", "fencing-token", "fencing_token
 /// The token that an acquire was answered with.
 pub(super) fn token(value: &Value) -> Option<i64> {
     match value {
-        Value::Int(token) => Some(*token),
+        Value::Int(token @ 0..) => Some(*token),
         Value::Tagged(_, value) => token(value),
         Value::List(pair) if pair.len() == 2 => token(&pair[1]),
         Value::Map(map) => TOKEN_KEYS

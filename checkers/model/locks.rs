@@ -160,6 +160,10 @@ impl Locks {
         }
     }
 
+    pub fn convicted(&self) -> bool {
+        self.wrong.is_some()
+    }
+
     pub fn gives_up(&mut self, why: String) {
         if !self.over() {
             self.unknown = Some(format!("{why}; up to there the locks have an order"));

@@ -298,6 +298,10 @@ impl Registers {
         Ok(())
     }
 
+    pub fn convicted(&self) -> bool {
+        self.found.is_some()
+    }
+
     pub fn gives_up(&mut self, why: String) {
         if self.found.is_none() {
             self.unknown.get_or_insert(why);

@@ -155,6 +155,11 @@ fn what_recorders_get_wrong_is_refused() {
             "a header whose ttl is text",
             json!({"deposed": 1, "lease": {"ttl": "300ms"}}),
         ),
+        (
+            "a header whose clocks may stand still",
+            json!({"deposed": 1, "lease": {"ttl": 1, "max_drift_ppb": 1_000_000_000}}),
+        ),
+        ("a call that nobody knows", with("/f", json!("aquire"))),
     ] {
         assert!(!schema.is_valid(&line), "{why}: {line}");
     }

@@ -117,6 +117,16 @@ fn what_is_no_history() {
         "past 64 bits",
     );
     refused(r#"{"deposed":1,"wor"#, "file:1", "torn");
+    // A window of nothing would convict every leader.
+    for drift in ["1000000000", "18446744073709551615"] {
+        let header = format!(r#"{{"deposed":1,"lease":{{"ttl":5,"max_drift_ppb":{drift}}}}}"#);
+        refused(
+            header,
+            "file:1",
+            "field `max_drift_ppb`: a clock that is off by",
+        );
+    }
+    read(r#"{"deposed":1,"lease":{"ttl":5,"max_drift_ppb":999999999}}"#).unwrap();
 }
 
 #[test]
@@ -268,6 +278,16 @@ fn lines_out_of_order_name_the_rule() {
         "file:2",
         "its invoke is missing",
     );
+}
+
+/// Of a call that is misspelt nothing would be judged.
+#[test]
+fn a_call_that_is_not_known_is_refused() {
+    for kind in ["invoke", "ok", "fail"] {
+        let said = "wirte is no call that is known, which are acquire, renew, release, fence, \
+                    write, delete, read; what nobody judges is recorded as info";
+        refused(line(kind, "wirte", "{}"), "file:2", said);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use deposed_checkers::history::{Answer, Body, F, Kind};
 use deposed_checkers::judge::judge;
 use deposed_checkers::verdict::Check::{StorageSafety, WellFormed};
+use deposed_checkers::verdict::Verdict;
 
 use crate::tale::*;
 
@@ -96,4 +97,22 @@ fn the_rest_of_a_malformed_history_is_unknown() {
     for (check, verdict) in verdicts.0.iter().filter(|(check, _)| *check != WellFormed) {
         assert_eq!(verdict.word(), "unknown", "{check}");
     }
+}
+
+/// A misspelt `granted` is judged by nobody, and must not be passed over in silence.
+#[test]
+fn an_observation_that_is_not_known_is_named() {
+    let mut odd = tale().acquires("a", 1);
+    odd.clone().passes(WellFormed);
+    odd.events[1].kind = Kind::Info;
+    odd.events[1].process = "store".into();
+    odd.events[1].body = Body::Foreign("grantd".into(), serde_json::Value::Null);
+    let verdict = judge(&odd.header, &odd.events).of(WellFormed).cloned();
+    let Some(Verdict::NotClaimed(why)) = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert!(
+        why.starts_with("'grantd' of store at index 1 is nothing that a check knows"),
+        "{why}"
+    );
 }

@@ -52,10 +52,6 @@ fn a_quote_that_is_not_where_it_must_stand_swallows_no_rows() {
 #[test]
 fn a_column_that_is_not_known_is_refused_and_the_nearest_is_named() {
     for (column, hint) in [
-        (
-            "Value",
-            "is value meant? Name it so, or take the column out",
-        ),
         ("val", "is value meant? Name it so, or take the column out"),
         ("k", "is key meant? Name it so, or take the column out"),
         (
@@ -73,6 +69,19 @@ fn a_column_that_is_not_known_is_refused_and_the_nearest_is_named() {
         );
         assert_eq!(refused(Format::Csv, table), said);
     }
+}
+
+/// As spreadsheets write them.
+#[test]
+fn the_header_may_be_in_capitals() {
+    let table = "Process,TYPE,f, Value\n0,invoke,write,1\n0,ok,write,1\n";
+    assert_eq!(
+        all_told(&entries(Format::Csv, table)),
+        ["0 invoke write 1", "0 ok write 1"]
+    );
+    let twice = "process,type,f,value,Value\n";
+    let said = "f:1:22: not CSV: the column Value stands twice";
+    assert_eq!(refused(Format::Csv, twice), said);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Files: which format they are in, plain or gzipped.
 
+use std::collections::VecDeque;
 use std::fs;
-use std::io::Write;
+use std::io::{BufReader, Read, Write};
 use std::path::PathBuf;
 
 use deposed_checkers::import::{self, Format, History, OpenError};
@@ -66,6 +67,7 @@ fn the_first_bytes_tell_the_format() {
             Some(Format::JepsenLog),
         ),
         ("value,type,\"f\",process\n", Some(Format::Csv)),
+        ("Time,Process,TYPE,\"F\"\n", Some(Format::Csv)),
         ("{\"deposed\":1}\n", None),
         ("{\"workload\":\"w\",\"deposed\":1}\n", None),
         ("{\"deposed\"", None),
@@ -76,6 +78,80 @@ fn the_first_bytes_tell_the_format() {
         ("a,b,c\n", None),
     ] {
         assert_eq!(guessed("guess", text), format, "{text}");
+    }
+}
+
+/// A text that comes line by line; whoever asks for more than these waits for ever.
+struct Live(VecDeque<&'static str>);
+
+impl Read for Live {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let line = self
+            .0
+            .pop_front()
+            .expect("more is asked for than is needed");
+        into[..line.len()].copy_from_slice(line.as_bytes());
+        Ok(line.len())
+    }
+}
+
+#[test]
+fn no_more_is_read_than_tells_the_format_and_the_first_entry() {
+    for (lines, format) in [
+        (&["{:process 0 :type :info :f :x}"][..], Some(Format::Edn)),
+        (
+            &["[\n", "{:process 0 :type :info :f :x}\n"],
+            Some(Format::Edn),
+        ),
+        (
+            &["{\"process\":0,\"type\":\"info\",\"f\":\"x\"}\n"],
+            Some(Format::Json),
+        ),
+        (
+            &["[{\"process\":0,", "\"type\":\"info\",\"f\":\"x\"}"],
+            Some(Format::Json),
+        ),
+        (
+            &["INFO jepsen.util - 0 :info :x nil\n"],
+            Some(Format::JepsenLog),
+        ),
+        (&["process,type,f\n", "0,info,x\n"], Some(Format::Csv)),
+        (&["{\"deposed\":1}\n"], None),
+    ] {
+        let live = BufReader::new(Live(lines.iter().copied().collect()));
+        match import::open_text(live, "live").unwrap() {
+            History::Foreign(mut entries) => {
+                assert_eq!(Some(entries.format()), format, "{lines:?}");
+                assert_eq!(entries.next().unwrap().unwrap().f, "x", "{lines:?}");
+            }
+            History::Deposed(..) => assert_eq!(format, None, "{lines:?}"),
+        }
+    }
+    // What it cannot be is told by its first line, too.
+    for line in ["hello\n", "{\"index\":0,\"call\":1}\n"] {
+        let live = BufReader::new(Live([line].into()));
+        assert!(import::open_text(live, "live").is_err(), "{line}");
+    }
+}
+
+/// What is given by mistake, or saved by an editor that means well.
+#[test]
+fn what_is_packed_otherwise_or_utf_16_says_what_to_do() {
+    let tar = [&b"h.edn"[..], &[0; 252], b"ustar\0"].concat();
+    for (name, bytes, said) in [
+        ("h.zip", &b"PK\x03\x04\x14"[..], "packed with zip: "),
+        ("h.zst", b"\x28\xB5\x2F\xFD\x04", "packed with zstd: "),
+        ("h.xz", b"\xFD7zXZ\0", "packed with xz: "),
+        ("h.bz2", b"BZh91AY", "packed with bzip2: "),
+        ("h.tar", &tar, ":1: packed with tar: "),
+        ("h.tar.gz", &gzipped(&tar), ":1: packed with tar: "),
+        ("little.edn", b"\xFF\xFE{\0:\0", "UTF-16: "),
+        ("big.edn", b"\xFE\xFF\0{\0:", "UTF-16: "),
+    ] {
+        match import::open(file(name, bytes), None) {
+            Err(error) => assert!(error.to_string().contains(said), "{name}: {error}"),
+            Ok(_) => panic!("{name} is read"),
+        }
     }
 }
 

@@ -196,6 +196,16 @@ fn a_token_that_cannot_be_read_is_refused() {
         (Some(number("99999999999999999999999")), Value::Nil),
         (Some(text("abc")), Value::Nil),
         (Some(number("5.5")), Value::Nil),
+        // A recorder's -1 for none is no token either: it must not be compared with one.
+        (None, Value::Int(-1)),
+        (Some(Value::Int(-1)), Value::Nil),
+        (None, Value::List(vec![text("lock"), Value::Int(-7)])),
+        (None, Value::List(vec![text("lock"), number("1e3")])),
+        (None, Value::Tagged("t".into(), Box::new(number("0.5")))),
+        (
+            None,
+            Value::Map([("token".into(), Value::Int(i64::MIN))].into()),
+        ),
     ] {
         for model in [None, Some(FencedMutex)] {
             let mut lines = history("1 invoke acquire\n1 ok acquire");
