@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use deposed_checkers::{
-    history::{LeaseTiming, Name, Nanos},
+    history::{LeaseTiming, Name, Nanos, TRUE_RATE},
     import::Format,
     model::Model,
 };
@@ -62,12 +62,14 @@ verdict on every machine. With --for that depends on the machine.
 ";
 
 const FOLLOWING: &str = "\
-With --follow a history is judged while it is written: a file, a FIFO, or standard input (-). It \
-waits at the end of a file, in the middle of a line too. It ends at the first violation that is \
-certain, at Ctrl-C, when --for is over, or when the writer of a pipe is done; then it prints the \
-verdicts on what is written by then, and its exit code is theirs. A file that is gzipped, \
-truncated, moved or replaced is refused (2). So is one that does not exist yet, and another \
-tool's: check that once it is written.
+With --follow a history is judged while it is written, ours or another tool's: a file, a FIFO, or \
+standard input (-). It waits at the end of a file, in the middle of a line too. It ends at the \
+first violation that is certain, at Ctrl-C, when --for is over, or when the writer of a pipe is \
+done; then it prints the verdicts on what is written by then, and its exit code is theirs. \
+Without --model it may take the first 1,024 lines to tell the model; values that are written \
+twice, cas and append are judged at the end. A file that is gzipped, truncated, moved or replaced \
+is refused (2). So is one that does not exist yet, a folder, and an etcd report, which is in no \
+order before it is whole.
 
 ";
 
@@ -247,7 +249,7 @@ pub(super) struct ReplayArgs {
     #[arg(value_name = "HISTORY|WORKLOAD")]
     pub(super) what: PathBuf,
     /// The workload's seed: it is run twice, on two threads
-    #[arg(value_parser = a_seed)]
+    #[arg(allow_negative_numbers = true, value_parser = a_seed)]
     pub(super) seed: Option<u64>,
     /// Plant this flaw (with a workload)
     #[arg(long, value_name = "FLAW", requires = "seed")]
@@ -433,7 +435,7 @@ pub(super) struct CheckArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = a_time)]
     pub(super) within: Option<Duration>,
     /// Another tool's lease: ttl=15s,drift=1%,margin=100ms,lock-delay=5s; all but ttl optional
-    #[arg(long, value_name = "TIMING", value_parser = a_lease, conflicts_with = "follow")]
+    #[arg(long, value_name = "TIMING", value_parser = a_lease)]
     pub(super) lease: Option<LeaseTiming>,
     /// What a history may take of memory before it is unknown
     #[arg(long, value_name = "SIZE", value_parser = a_size, default_value = "1GB")]
@@ -531,6 +533,11 @@ fn a_lease(text: &str) -> Result<LeaseTiming, String> {
             "drift" => {
                 let drift = unit::part(value).map_err(|why| format!("{name}: {why}"))?;
                 timing.max_drift_ppb = (drift * 1e9).round() as u64;
+                if timing.max_drift_ppb >= TRUE_RATE {
+                    return Err(format!(
+                        "{name}: a clock that is off by {value} may stand still; give less, as 1%"
+                    ));
+                }
             }
             other => {
                 return Err(format!(

@@ -32,7 +32,7 @@ use crate::report::{
     text::{argument, counted},
 };
 
-mod foreign;
+pub(super) mod foreign;
 
 use foreign::Foreign;
 
@@ -96,34 +96,32 @@ fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, Strin
         }
         None => import::open(path, None).map_err(unknown)?,
     };
+    suits(&history, path, args)?;
     match history {
-        History::Deposed(..) if args.lease.is_some() => Err(format!(
-            "{}: one of deposed's own histories, whose header tells the lease's timing; leave \
-             --lease out",
-            path.display()
-        )),
-        History::Deposed(header, events) => match args.model {
-            None | Some(Model::Lease) => {
-                own(path, &header, events, args, only, &stop).map_err(|error| error.to_string())
-            }
-            Some(model) => Err(format!(
-                "{}: one of deposed's own histories, which are of leases, and no {model}; leave \
-                 --model out",
-                path.display()
-            )),
-        },
-        History::Foreign(entries) => {
-            let mut foreign = foreign::judged(entries, args, only, &stop)?;
-            let verdicts = std::mem::replace(&mut foreign.verdicts, Verdicts(Vec::new()));
-            Ok(Judged {
-                file: path.display().to_string(),
-                events: foreign.entries,
-                lasting: path.exists(),
-                replayable: false,
-                verdicts: decided(verdicts, foreign.entries, only),
-                foreign: Some(foreign),
-            })
+        History::Deposed(header, events) => {
+            own(path, &header, events, args, only, &stop).map_err(|error| error.to_string())
         }
+        History::Foreign(entries) => {
+            let judged = foreign::judged(entries, args, only, &stop, || false)?;
+            Ok(Judged::of_foreign(path, judged, only))
+        }
+    }
+}
+
+/// Of one of our own histories nothing is told that its header tells.
+pub(super) fn suits<R>(history: &History<R>, path: &Path, args: &CheckArgs) -> Result<(), String> {
+    let own = matches!(history, History::Deposed(..));
+    let path = path.display();
+    match args.model {
+        _ if own && args.lease.is_some() => Err(format!(
+            "{path}: one of deposed's own histories, whose header tells the lease's timing; leave \
+             --lease out"
+        )),
+        Some(model) if own && model != Model::Lease => Err(format!(
+            "{path}: one of deposed's own histories, which are of leases, and no {model}; leave \
+             --model out"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -141,7 +139,7 @@ fn decided(mut verdicts: Verdicts, events: u64, only: &[Check]) -> Verdicts {
 }
 
 /// Of a file that begins like nothing that is known, what could be done.
-fn unknown(error: OpenError) -> String {
+pub(super) fn unknown(error: OpenError) -> String {
     match error {
         OpenError::Deposed(ReadError {
             file,
@@ -240,6 +238,19 @@ impl Judged {
             replayable: needed.iter().all(|part| header.rest.contains_key(*part)),
             verdicts: decided(judge.finish(), events, only),
             foreign: None,
+        }
+    }
+
+    /// What is said of another tool's history.
+    pub(super) fn of_foreign(path: &Path, mut foreign: Foreign, only: &[Check]) -> Self {
+        let verdicts = std::mem::replace(&mut foreign.verdicts, Verdicts(Vec::new()));
+        Judged {
+            file: path.display().to_string(),
+            events: foreign.entries,
+            lasting: foreign::lasting(path),
+            replayable: false,
+            verdicts: decided(verdicts, foreign.entries, only),
+            foreign: Some(foreign),
         }
     }
 

@@ -3,16 +3,17 @@
 use std::{
     cell::OnceCell,
     fs::File,
-    io::{self, BufReader, Read},
+    io::{self, BufRead, BufReader, Chain, Cursor, Read},
     os::{fd::AsFd, unix::fs::MetadataExt},
     path::Path,
     rc::Rc,
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
 use deposed_checkers::{
-    budget::Budget,
+    history::{Event, Header},
+    import::{self, Entries, Format, History, OpenError},
     reader::{Problem, ReadError, Reader},
     verdict::Check,
 };
@@ -25,7 +26,7 @@ use rustix::{
 use super::{
     Console, Exit,
     arguments::{CheckArgs, FormatArg},
-    check::{Judged, budget, judge},
+    check::{Judged, budget, foreign, judge, suits, unknown},
 };
 use crate::{report::Halt, shrink::monotonic};
 
@@ -53,12 +54,6 @@ pub(super) fn follow(
             "--follow follows one history; start one for each".to_owned(),
         ));
     };
-    if let Some(format) = args.format.and_then(FormatArg::foreign) {
-        return Err(Halt::BadInput(format!(
-            "--follow follows deposed's own format, and not {format}: check the file once it is \
-             written"
-        )));
-    }
     let stop = console.stop;
     let until = args.within.map(|within| monotonic() + within);
     let pause = || {
@@ -72,7 +67,7 @@ pub(super) fn follow(
         std::thread::sleep(PAUSE);
         None
     };
-    let judged = followed(path, only, budget(args), pause)?;
+    let judged = followed(path, args, only, pause)?;
     console.out.write_all(judged.told(path, args)?.as_bytes())?;
     Ok(judged.exit())
 }
@@ -81,43 +76,97 @@ pub(super) fn follow(
 /// whenever there is nothing to read: it waits, or says that it is enough.
 fn followed(
     path: &Path,
+    args: &CheckArgs,
     only: &[Check],
-    budget: Budget,
     pause: impl FnMut() -> Option<End>,
 ) -> Result<Judged, Halt> {
     let file = path.display().to_string();
     let end = Rc::new(OnceCell::new());
-    let refuse = |error: ReadError| match end.get() {
+    let refuse = |said: String| match end.get() {
         Some(End::Lost(why)) => Halt::BadInput(format!("{file}: {why}")),
-        _ => Halt::BadInput(error.to_string()),
+        _ => Halt::BadInput(said),
     };
+    if path.is_dir() {
+        return Err(refuse(format!(
+            "{file}: a folder cannot be followed: name a file in it, or check it without --follow \
+             once all is written"
+        )));
+    }
     let tail = Tail::open(path, pause, Rc::clone(&end)).map_err(|error| {
-        refuse(ReadError {
-            file: file.clone(),
-            line: 0,
-            problem: Problem::Open(error),
+        refuse(match error.kind() {
+            io::ErrorKind::NotFound => format!(
+                "{file}: is not there yet: follow it once its writer has begun it, or begin it \
+                 empty"
+            ),
+            _ => format!("{file}: {}", Problem::Open(error)),
         })
     })?;
-    let (header, reader) = Reader::new(BufReader::new(tail), &*file).map_err(refuse)?;
-    let mut judge = judge(&header, only).within(budget);
+    let history =
+        open(BufReader::new(tail), &file, args.format).map_err(|error| refuse(unknown(error)))?;
+    suits(&history, path, args).map_err(Halt::BadInput)?;
+    let enough = || end.get() == Some(&End::Enough);
+    match history {
+        History::Deposed(header, events) => {
+            let judged = own(path, &header, events, args, only, enough);
+            judged.map_err(|error| refuse(error.to_string()))
+        }
+        History::Foreign(entries) if entries.format() == Format::Etcd => Err(refuse(format!(
+            "{file}: a report of etcd's robustness tests is in no order before it is whole: check \
+             it without --follow then"
+        ))),
+        History::Foreign(entries) => {
+            let never = AtomicBool::new(false);
+            let judged = foreign::judged(entries, args, only, &never, enough).map_err(refuse)?;
+            Ok(Judged::of_foreign(path, judged, only))
+        }
+    }
+}
+
+/// Of what was looked at to tell a format nothing is lost.
+type Looked<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// The history, in the format that is named or that its first line tells.
+fn open<R: BufRead>(
+    input: R,
+    file: &str,
+    format: Option<FormatArg>,
+) -> Result<History<Looked<R>>, OpenError> {
+    let Some(format) = format else {
+        return import::open_text(input, file);
+    };
+    let input = Cursor::new(Vec::new()).chain(input);
+    match format {
+        FormatArg::Of(format) => Ok(History::Foreign(Entries::new(format, input, file))),
+        FormatArg::Deposed => {
+            let (header, events) = Reader::new(input, file)?;
+            Ok(History::Deposed(Box::new(header), events))
+        }
+    }
+}
+
+fn own(
+    path: &Path,
+    header: &Header,
+    reader: impl Iterator<Item = Result<Event, ReadError>>,
+    args: &CheckArgs,
+    only: &[Check],
+    enough: impl Fn() -> bool,
+) -> Result<Judged, ReadError> {
+    let mut judge = judge(header, only).within(budget(args));
     let mut events = 0;
     for event in reader {
         match event {
             Ok(event) => judge.see(&event),
             // The rest of the line would have come.
-            Err(error)
-                if matches!(error.problem, Problem::Torn) && end.get() == Some(&End::Enough) =>
-            {
-                break;
-            }
-            Err(error) => return Err(refuse(error)),
+            Err(error) if matches!(error.problem, Problem::Torn) && enough() => break,
+            Err(error) => return Err(error),
         }
         events += 1;
         if judge.convicted().next().is_some() {
             break;
         }
     }
-    Ok(Judged::of(path, &header, events, judge, only))
+    Ok(Judged::of(path, header, events, judge, only))
 }
 
 /// What is written into a file or a pipe, as it comes. Reading waits; it ends when `pause`

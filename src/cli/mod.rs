@@ -22,8 +22,10 @@ mod sweep;
 mod trace;
 
 use std::{
+    any::TypeId,
     ffi::{OsStr, OsString},
     io::{self, IsTerminal, Write},
+    path::PathBuf,
     process::ExitCode,
     sync::{
         Arc,
@@ -32,6 +34,7 @@ use std::{
 };
 
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use deposed_checkers::history::Name;
 
 use crate::{
     report::{
@@ -202,7 +205,8 @@ fn program(args: &[OsString]) -> &OsStr {
 }
 
 fn parse(args: &[OsString], console: &mut Console<'_>) -> Result<Command, Exit> {
-    let parsed = Arguments::command().try_get_matches_from(args);
+    let command = Arguments::command().mut_subcommands(|command| command.mut_args(with_any_value));
+    let parsed = command.try_get_matches_from(args);
     let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map(|arguments| arguments.command).map_err(|error| {
         let rendered = error.render();
@@ -227,6 +231,22 @@ fn parse(args: &[OsString], console: &mut Console<'_>) -> Result<Command, Exit> 
             }
         }
     })
+}
+
+/// What follows an option that takes a number or a time is its value, though it begins with
+/// a hyphen: what is wrong with -1s is told of the time. A name or a path may be left out by
+/// mistake; there the next option is none.
+fn with_any_value(arg: clap::Arg) -> clap::Arg {
+    let parses = arg.get_value_parser().type_id();
+    let named = [
+        TypeId::of::<String>(),
+        TypeId::of::<Name>(),
+        TypeId::of::<PathBuf>(),
+    ];
+    let takes_any = !arg.is_positional()
+        && arg.get_action().takes_values()
+        && named.iter().all(|named| parses != *named);
+    arg.allow_hyphen_values(takes_any)
 }
 
 /// clap's complaint without its usage: what is wrong, and its tip if it has one.

@@ -47,6 +47,10 @@ pub(super) fn show(args: &ShowArgs, console: &mut Console<'_>) -> Result<Exit, H
 }
 
 fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Result<(), Halt> {
+    // Before anything is shown, where it can be read twice.
+    if history.is_file() && (!selection.processes.is_empty() || !selection.kinds.is_empty()) {
+        look_ahead(history, selection)?;
+    }
     let (header, events) = reader::open(history).map_err(bad)?;
     let mut timeline = Timeline::new(console.screen.colour);
     let mut met = Met::default();
@@ -71,16 +75,26 @@ fn list(history: &Path, selection: &Selection, console: &mut Console<'_>) -> Res
         }
     }
     out.flush()?;
-    // Nodes that the header names are there, whether they said anything or not.
-    let silent = Drawing::new(&header).finish(Verdicts(Vec::new()));
-    met.processes.extend(silent.lane_names());
-    let (processes, names) = (Vec::from_iter(met.processes), Vec::from_iter(met.names));
-    no_slip(history, selection, &processes, &names)?;
+    let span = met.span;
+    met.no_slip(&header, history, selection)?;
     if !shown {
-        writeln!(out, "{}", nothing(history, met.span))?;
+        writeln!(out, "{}", nothing(history, span))?;
         out.flush()?;
     }
     Ok(())
+}
+
+/// Tells a slip in what is asked for; damage is told once what stands before it is shown.
+fn look_ahead(history: &Path, selection: &Selection) -> Result<(), Halt> {
+    let (header, events) = reader::open(history).map_err(bad)?;
+    let mut met = Met::default();
+    for event in events {
+        match event {
+            Ok(event) => met.see(&event),
+            Err(_) => return Ok(()),
+        }
+    }
+    met.no_slip(&header, history, selection)
 }
 
 /// What to say where nothing is shown: a slip in a time is seen by what there is.
@@ -115,6 +129,19 @@ impl Met {
         if !self.names.contains(name) {
             self.names.insert(name.into());
         }
+    }
+
+    fn no_slip(
+        mut self,
+        header: &Header,
+        history: &Path,
+        selection: &Selection,
+    ) -> Result<(), Halt> {
+        // Nodes that the header names are there, whether they said anything or not.
+        let silent = Drawing::new(header).finish(Verdicts(Vec::new()));
+        self.processes.extend(silent.lane_names());
+        let (processes, names) = (Vec::from_iter(self.processes), Vec::from_iter(self.names));
+        no_slip(history, selection, &processes, &names)
     }
 }
 

@@ -47,7 +47,11 @@ fn what_cannot_be_followed_is_one_sentence() {
     refuses(
         &dir,
         "check --follow DIR/missing",
-        "DIR/missing: cannot be opened",
+        "DIR/missing: is not there yet",
     );
-    refuses(&dir, "check --follow DIR", "DIR: cannot be read");
+    refuses(
+        &dir,
+        "check --follow DIR",
+        "DIR: a folder cannot be followed: name a file in it",
+    );
 }

@@ -110,7 +110,7 @@ fn what_a_history_is_can_be_named() {
     refuses(
         &dir,
         "show DIR/locks",
-        "Another tool's can be checked, and no more",
+        "Another tool's history is judged by `deposed check`, and by nothing else",
     );
     let ours = r#"{"deposed":1}
 {"index":0,"time":0,"process":"a","type":"info","f":"mood","value":1}
@@ -240,6 +240,39 @@ fn the_timing_of_a_lease_can_be_told() {
         "check DIR/stale.edn --model cas-register --lease ttl=15s",
         "leave --lease out",
     );
+}
+
+/// What is wrong with a value is told of the value, though it begins like an option.
+#[test]
+fn a_value_that_begins_with_a_hyphen_is_no_option() {
+    let dir = scratch("foreign-hyphen");
+    for (options, says) in [
+        (
+            "--for -1s",
+            "invalid value '-1s' for '--for <TIME>': give a number and a unit",
+        ),
+        (
+            "--max-memory -1MB",
+            "invalid value '-1MB' for '--max-memory <SIZE>'",
+        ),
+        (
+            "--max-steps -3",
+            "invalid value '-3' for '--max-steps <N>': give a whole number",
+        ),
+        (
+            "--lease -ttl",
+            "invalid value '-ttl' for '--lease <TIMING>'",
+        ),
+        (
+            "--lease ttl=1s,drift=100%",
+            "a clock that is off by 100% may stand still",
+        ),
+        // A name that is left out is none.
+        ("--only --json", "a value is required for '--only <CHECK>'"),
+    ] {
+        refuses(&dir, &format!("check {options} DIR/a"), says);
+    }
+    refuses(&dir, "replay gc-pause -1", "invalid value '-1'");
 }
 
 /// What a model has nothing to do with is in neither of the two.

@@ -96,6 +96,10 @@ fn what_cannot_be_shown_is_one_sentence() {
             "there is no part of a nanosecond; give its unit, as in 0.6s",
         ),
         ("--from 1.2.3s", "give a time such as 1.2s"),
+        (
+            "--from -1s",
+            "invalid value '-1s' for '--from <TIME>': give a time",
+        ),
         ("--from 1.s", "give a time such as 1.2s"),
         (
             "--to 99999999999s",
@@ -104,6 +108,10 @@ fn what_cannot_be_shown_is_one_sentence() {
         (
             "--process d",
             "no process is called 'd'; there are a, b, nemesis, storage, store",
+        ),
+        (
+            "--process a,zzz",
+            "no process is called 'zzz'; there are a, b, nemesis, storage, store",
         ),
         (
             "--kind wirte",
@@ -122,8 +130,9 @@ fn what_cannot_be_shown_is_one_sentence() {
         (&nowhere, "where.html' cannot be written"),
     ];
     for (options, says) in cases {
-        let (code, _, err) = shown(&file, options);
-        assert_eq!(code, 2, "{options}: {err}");
+        let (code, out, err) = shown(&file, options);
+        // Nothing is shown of what was not asked for rightly.
+        assert_eq!((code, out.as_str()), (2, ""), "{options}: {err}");
         assert!(err.contains(says), "{options}: {err}");
         assert_eq!(err.trim_end().lines().count(), 1, "{options}: {err}");
     }

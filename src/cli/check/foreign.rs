@@ -1,13 +1,14 @@
 //! Another tool's history: judged by a model, its evidence by line and column.
 
 use std::{
+    io::Read,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use deposed_checkers::{
     history::{Kind, Name},
-    import::{self, Entries, Entry, Format, History, Input, OpenError, ReadError, Value, lease},
+    import::{self, Entries, Entry, Format, History, OpenError, ReadError, Value, lease},
     model::{self, JudgeError, Model, Opening},
     verdict::{Check, Evidence, Verdicts},
 };
@@ -19,7 +20,7 @@ use crate::report::{
 };
 
 /// What was judged, and how it was understood.
-pub(super) struct Foreign {
+pub(in crate::cli) struct Foreign {
     pub(super) format: Format,
     pub(super) model: Model,
     pub(super) entries: u64,
@@ -32,20 +33,24 @@ pub(super) struct Foreign {
     guessed: bool,
 }
 
-/// Judges by the model that is named, or that the first operations tell.
-pub(super) fn judged(
-    mut entries: Entries<Input>,
+/// Judges by the model that is named, or that the first operations tell. An entry that was
+/// read by when it is `cut` off is none: the rest of it would have come.
+pub(in crate::cli) fn judged<R: Read>(
+    mut entries: Entries<R>,
     args: &CheckArgs,
     only: &[Check],
     stop: &AtomicBool,
+    cut: impl Fn() -> bool,
 ) -> Result<Foreign, String> {
     let (format, file) = (entries.format(), entries.file().to_owned());
     let mut count = 0;
-    let counting = entries.by_ref().inspect(|_| count += 1);
+    let whole = entries.by_ref().take_while(|_| !cut());
+    let counting = whole.inspect(|_| count += 1);
     let (model, verdicts) =
         judge(counting, &file, args, only, stop).map_err(|error| match error {
             JudgeError::Read(error) => error.to_string(),
             JudgeError::Misfit { place, why } => format!("{file}:{place}: {why}"),
+            _ if count == 0 => format!("{file}: the history is empty: there is nothing to judge"),
             error => format!("{file}: {error}; name it with --model"),
         })?;
     if args.lease.is_some() && model != Model::Lease {
@@ -85,7 +90,10 @@ fn judge(
     } = model::opening(entries, named(args))?;
     if model != Model::Lease {
         let named = certain.then_some(model);
-        let judged = model::judge_until(entries, named, budget(args), stop)?;
+        let judged = match args.follow {
+            true => model::judge_first(entries, named, budget(args), stop)?,
+            false => model::judge_until(entries, named, budget(args), stop)?,
+        };
         let mut verdicts = judged.verdicts;
         verdicts
             .0
@@ -104,7 +112,8 @@ fn judge(
         judge.see(&event.map_err(JudgeError::Read)?);
         seen += 1;
         // Who reads on remembers what is open, too.
-        if judge.gave_up() || stop.load(Ordering::Relaxed) {
+        let over = judge.gave_up() || stop.load(Ordering::Relaxed);
+        if over || args.follow && judge.convicted().next().is_some() {
             break;
         }
     }
@@ -136,7 +145,7 @@ impl Foreign {
         );
         let evidence: Vec<(Check, &Evidence)> = verdicts.violated().collect();
         // What changed meanwhile, or was a pipe, is shown by its indices alone.
-        let rows = match path.exists() && convicted {
+        let rows = match lasting(path) && convicted {
             true => self.rows(path, format, &evidence).unwrap_or_default(),
             false => Vec::new(),
         };
@@ -188,10 +197,9 @@ impl Foreign {
         let History::Foreign(entries) = import::open(path, format)? else {
             return Ok(Vec::new());
         };
-        let wanted = |index: u64| {
-            let mut all = evidence.iter().flat_map(|(_, found)| &found.events);
-            all.any(|event| *event == index)
-        };
+        let all = || evidence.iter().flat_map(|(_, found)| &found.events);
+        let wanted = |index: u64| all().any(|event| *event == index);
+        let last = all().copied().max().unwrap_or(0);
         let mut rows = Vec::new();
         for (count, entry) in (0..).zip(entries) {
             let entry = entry?;
@@ -200,12 +208,21 @@ impl Foreign {
                 Model::Lease => count,
                 _ => entry.index,
             };
+            // What follows may be half written.
+            if index > last {
+                break;
+            }
             if wanted(index) {
                 rows.push(Row::of(index, &entry));
             }
         }
         Ok(rows)
     }
+}
+
+/// Whether it can be read again: a pipe cannot, and would be waited for.
+pub(super) fn lasting(path: &Path) -> bool {
+    path.is_file() || path.is_dir()
 }
 
 /// An entry as a row of evidence.

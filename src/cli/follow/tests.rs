@@ -6,7 +6,10 @@ use std::{
     path::PathBuf,
 };
 
+use clap::Parser;
+
 use super::*;
+use crate::cli::arguments::{Arguments, Command};
 
 const HEADER: &str = "{\"deposed\":1}\n";
 const FENCED: &str = r#"{"index":0,"time":1,"process":"storage","type":"info","f":"fenced","value":{"lease":"l","token":2}}
@@ -31,15 +34,35 @@ fn append(path: &Path, text: &str) {
     file.unwrap().write_all(text.as_bytes()).unwrap();
 }
 
+/// What `deposed check --follow` is given beside its file.
+fn asked(options: &str) -> CheckArgs {
+    let words = ["deposed", "check", "--follow", "FILE"];
+    let all = words.into_iter().chain(options.split_whitespace());
+    match Arguments::try_parse_from(all).unwrap().command {
+        Command::Check(args) => args,
+        _ => unreachable!("that is its name"),
+    }
+}
+
 /// A step of the writer, taken when all before it was read.
 type Step<'a> = &'a dyn Fn(&Path);
 
 /// Follows a file that begins like this while these steps are taken; and how many were.
 fn while_written(name: &str, begins: &str, steps: &[Step<'_>]) -> (Result<Judged, Halt>, usize) {
+    asked_while_written("", name, begins, steps)
+}
+
+/// The same with options.
+fn asked_while_written(
+    options: &str,
+    name: &str,
+    begins: &str,
+    steps: &[Step<'_>],
+) -> (Result<Judged, Halt>, usize) {
     let path = scratch(name);
     append(&path, begins);
     let mut taken = 0;
-    let judged = followed(&path, &[], Budget::default(), || match steps.get(taken) {
+    let judged = followed(&path, &asked(options), &[], || match steps.get(taken) {
         Some(step) => {
             step(&path);
             taken += 1;
@@ -127,9 +150,7 @@ fn what_was_written_before_a_file_was_moved_is_judged() {
 fn gzipped_is_refused() {
     let path = scratch("gzipped");
     fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
-    let judged = followed(&path, &[], Budget::default(), || {
-        panic!("it is told at once")
-    });
+    let judged = followed(&path, &asked(""), &[], || panic!("it is told at once"));
     refused(judged, "it is gzipped");
 }
 
@@ -154,7 +175,7 @@ fn a_fifo_is_followed_to_its_writers_end() {
     .unwrap();
     let mut writer = None;
     let mut step = 0;
-    let judged = followed(&path, &[], Budget::default(), || {
+    let judged = followed(&path, &asked(""), &[], || {
         step += 1;
         match step {
             // Nobody has opened it for writing: that is no end.
@@ -202,4 +223,113 @@ fn a_pipe_that_ends_in_the_middle_of_a_line_is_torn() {
     let read: Result<Vec<_>, _> = events.collect();
     assert!(matches!(read.unwrap_err().problem, Problem::Torn));
     assert_eq!(end.get(), Some(&End::Written));
+}
+
+/// A register in each format that streams: 1 is written, and the read that begins last is
+/// answered with the 2 that nobody wrote.
+const READ_UNWRITTEN: [(&str, &str, &str); 6] = [
+    (
+        "lines.edn",
+        "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :ok :f :write :value 1}\n\
+         {:process 1 :type :invoke :f :read :value nil}\n",
+        "{:process 1 :type :ok :f :read :value 2}\n",
+    ),
+    (
+        "vector.edn",
+        "[{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :ok :f :write :value 1}\n\
+         {:process 1 :type :invoke :f :read :value nil}",
+        "\n{:process 1 :type :ok :f :read :value 2}",
+    ),
+    (
+        "lines.json",
+        "{\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":1}\n\
+         {\"process\":0,\"type\":\"ok\",\"f\":\"write\",\"value\":1}\n\
+         {\"process\":1,\"type\":\"invoke\",\"f\":\"read\",\"value\":null}\n",
+        "{\"process\":1,\"type\":\"ok\",\"f\":\"read\",\"value\":2}\n",
+    ),
+    (
+        "array.json",
+        "[{\"process\":0,\"type\":\"invoke\",\"f\":\"write\",\"value\":1},\n\
+         {\"process\":0,\"type\":\"ok\",\"f\":\"write\",\"value\":1},\n\
+         {\"process\":1,\"type\":\"invoke\",\"f\":\"read\",\"value\":null}",
+        ",\n{\"process\":1,\"type\":\"ok\",\"f\":\"read\",\"value\":2}",
+    ),
+    (
+        "jepsen.log",
+        "INFO  jepsen.util - 0\t:invoke\t:write\t1\nINFO  jepsen.util - 0\t:ok\t:write\t1\n\
+         INFO  jepsen.util - 1\t:invoke\t:read\tnil\n",
+        "INFO  jepsen.util - 1\t:ok\t:read\t2\n",
+    ),
+    (
+        "table.csv",
+        "Process,Type,F,Value\n0,invoke,write,1\n0,ok,write,1\n1,invoke,read,\n",
+        "1,ok,read,2\n",
+    ),
+];
+
+#[test]
+fn another_tools_ends_at_the_first_violation_that_is_certain() {
+    for (name, begins, last) in READ_UNWRITTEN {
+        let last: Step<'_> = &|path| append(path, last);
+        let never: Step<'_> = &|_| panic!("nothing more is waited for");
+        let (judged, taken) = asked_while_written("--model register", name, begins, &[last, never]);
+        let judged = judged.unwrap_or_else(|halt| panic!("{name}: {halt:?}"));
+        assert_eq!((judged.exit(), taken), (Exit::Violated, 1), "{name}");
+        let told = judged.told(&scratch("gone"), &asked("")).unwrap();
+        assert!(told.contains("  4 entries, "), "{told}");
+    }
+    let begins = "process,type,f,token\na,invoke,acquire,\na,ok,acquire,5\nb,invoke,acquire,\n\
+                  b,ok,acquire,6\nb,invoke,fence,6\nb,ok,fence,6\na,invoke,fence,5\n";
+    let last: Step<'_> = &|path| append(path, "a,ok,fence,5\n");
+    let never: Step<'_> = &|_| panic!("nothing more is waited for");
+    let (judged, taken) = asked_while_written("", "lease.csv", begins, &[last, never]);
+    assert_eq!((judged.unwrap().exit(), taken), (Exit::Violated, 1));
+}
+
+/// What is half written when time is up is left out, wherever it is cut; what a pipe's
+/// writer leaves half written is torn.
+#[test]
+fn of_another_tools_enough_is_a_verdict_on_the_whole_entries() {
+    for (name, begins, last) in READ_UNWRITTEN {
+        for cut in 1..last.trim_end().len() {
+            let half: Step<'_> = &|path| append(path, &last[..cut]);
+            let (judged, _) = asked_while_written("--model register", name, begins, &[half]);
+            let judged = judged.unwrap_or_else(|halt| panic!("{name} {cut}: {halt:?}"));
+            let told = judged.told(&scratch("gone"), &asked("")).unwrap();
+            assert!(told.contains("  3 entries, "), "{name} {cut}: {told}");
+        }
+    }
+}
+
+/// The evidence is read again from a file that goes on meanwhile.
+#[test]
+fn the_evidence_of_another_tools_is_shown_though_its_next_line_is_half_written() {
+    let (name, begins, last) = READ_UNWRITTEN[0];
+    let last: Step<'_> = &|path| append(path, &(last.to_owned() + "{:process 1 :type :inv"));
+    let (judged, _) = asked_while_written("--model register", name, begins, &[last]);
+    let path = std::env::temp_dir().join(format!("deposed-follow-{}/{name}", std::process::id()));
+    let told = judged.unwrap().told(&path, &asked("")).unwrap();
+    assert!(told.contains("> 4:1  1  ok     read 2"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_followed_says_what_to_do() {
+    let etcd = "{\"ClientId\":1,\"Input\":{\"Type\":\"range\"},\"Call\":1}\n";
+    let (judged, _) = while_written("etcd", etcd, &[]);
+    refused(judged, "check it without --follow then");
+    let own = HEADER.to_owned() + FENCED;
+    let (judged, _) = asked_while_written("--model kv", "own-kv", &own, &[]);
+    refused(judged, "leave --model out");
+    let (judged, _) = asked_while_written("--lease ttl=1s", "own-lease", &own, &[]);
+    refused(judged, "leave --lease out");
+    let (judged, _) = while_written("unknown", "hello\n", &[]);
+    refused(judged, "is named with --format");
+    let never = || panic!("it is told at once");
+    let missing = followed(&scratch("missing"), &asked(""), &[], never);
+    refused(
+        missing,
+        "is not there yet: follow it once its writer has begun it",
+    );
+    let folder = followed(&std::env::temp_dir(), &asked(""), &[], never);
+    refused(folder, "a folder cannot be followed");
 }
