@@ -98,7 +98,7 @@ impl Read for Live {
 #[test]
 fn no_more_is_read_than_tells_the_format_and_the_first_entry() {
     for (lines, format) in [
-        (&["{:process 0 :type :info :f :x}"][..], Some(Format::Edn)),
+        (&["{:process 0 :type :info :f :x}\n"][..], Some(Format::Edn)),
         (
             &["[\n", "{:process 0 :type :info :f :x}\n"],
             Some(Format::Edn),

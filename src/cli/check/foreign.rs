@@ -208,12 +208,12 @@ impl Foreign {
                 Model::Lease => count,
                 _ => entry.index,
             };
-            // What follows may be half written.
-            if index > last {
-                break;
-            }
             if wanted(index) {
                 rows.push(Row::of(index, &entry));
+            }
+            // What follows may be half written.
+            if index >= last {
+                break;
             }
         }
         Ok(rows)
