@@ -9,7 +9,10 @@
 //!
 //! Where the storage grants the leases itself (compare-and-swap, as the header's cluster
 //! tells) the grant is the barrier, and who does not fence does no wrong: the check is
-//! NotClaimed, but for fences with a token that was never granted.
+//! NotClaimed, but for fences with a token that was never granted. So it is where the header
+//! tells of no cluster and nobody ever fences: such a system may have its storage compare the
+//! token of each write, which is safe without a barrier (storage-safety judges that). Once
+//! anybody there fences, everybody must.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +38,8 @@ pub(crate) struct ElectionBarrier {
     node_work: bool,
     /// Nobody need fence.
     grant_is_barrier: bool,
+    /// Whether this system sets barriers: as its cluster tells, or as somebody fences.
+    sets_barriers: bool,
     /// A fence that the client side alone convicts; `granted` events may still decide.
     client_foreign: Option<Evidence>,
     node_foreign: Option<Evidence>,
@@ -64,6 +69,7 @@ impl ElectionBarrier {
     pub fn new(header: &Header) -> Self {
         Self {
             grant_is_barrier: header.grant_is_barrier(),
+            sets_barriers: header.has_cluster(),
             ..Self::default()
         }
     }
@@ -73,7 +79,7 @@ impl ElectionBarrier {
         let lease = op.lease();
         match op.f() {
             F::Fence => {
-                self.client_calls = true;
+                (self.client_calls, self.sets_barriers) = (true, true);
                 for (side, found) in [
                     (Side::Node, &mut self.node_foreign),
                     (Side::Client, &mut self.client_foreign),
@@ -157,6 +163,7 @@ impl Checker for ElectionBarrier {
                 }
             }
             Body::Observed(Observation::Fenced(fenced)) => {
+                self.sets_barriers = true;
                 self.fenced
                     .entry(fenced.lease.clone())
                     .or_default()
@@ -196,7 +203,8 @@ impl Checker for ElectionBarrier {
     }
 
     fn found(&self) -> bool {
-        self.unfenced.is_some() || (self.grants.granted_seen && self.node_foreign.is_some())
+        let unfenced = self.sets_barriers && self.unfenced.is_some();
+        unfenced || (self.grants.granted_seen && self.node_foreign.is_some())
     }
 
     fn verdict(self: Box<Self>) -> Verdict {
@@ -210,7 +218,7 @@ impl Checker for ElectionBarrier {
         let unfenced = if node_side {
             self.node_unfenced
         } else {
-            self.unfenced
+            self.unfenced.filter(|_| self.sets_barriers)
         };
         let first = [foreign, unfenced]
             .into_iter()
@@ -220,6 +228,11 @@ impl Checker for ElectionBarrier {
             Some(evidence) => Verdict::Violated(evidence),
             None if self.grant_is_barrier => Verdict::NotClaimed(
                 "the storage grants the leases itself: a grant is the barrier".to_owned(),
+            ),
+            None if self.client_calls && !self.sets_barriers => Verdict::NotClaimed(
+                "nobody fences in this history: record each new leader's fence(token) if it sets a \
+                 barrier"
+                    .to_owned(),
             ),
             None if self.client_calls || (node_side && self.node_work) => Verdict::Valid,
             None => Verdict::NotClaimed(

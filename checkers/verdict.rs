@@ -189,7 +189,9 @@ impl Check {
                 "lead and follow; or acquires, renewals and releases, with lease timing in the \
                  header; clock rates for the excuse"
             }
-            Check::ElectionBarrier => "fences, reads and writes with tokens, or applied and fenced",
+            Check::ElectionBarrier => {
+                "a fence, reads and writes with tokens; or fenced and applied"
+            }
             Check::LeaseLinearizable => {
                 "granted, renewed, released, denied, with the store's clock; or acquires, renewals \
                  and releases, with lease timing in the header"

@@ -68,6 +68,12 @@ impl Header {
         self.storage() == Some(&Value::from("compare-and-swap"))
     }
 
+    /// Whether the header tells of a cluster: the history is of a run of ours, or of a system
+    /// like it, which sets a barrier unless it says otherwise.
+    pub(crate) fn has_cluster(&self) -> bool {
+        self.rest.contains_key("cluster")
+    }
+
     /// Whether the header's cluster keeps the data on several replicas.
     pub(crate) fn has_replicas(&self) -> bool {
         self.storage()

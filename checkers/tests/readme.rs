@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use deposed_checkers::history::{Answer, Body, Event, F, Kind};
+use deposed_checkers::judge::judge;
 use deposed_checkers::reader;
 use deposed_checkers::schema;
 use deposed_checkers::verdict::Check;
@@ -30,7 +31,7 @@ fn its_table_has_every_check_and_what_it_needs() {
 fn its_history_is_one() {
     let path = scratch("shown.jsonl");
     std::fs::write(&path, block("json")).unwrap();
-    assert_eq!(read(&path).len(), 4);
+    assert_eq!(events_of_the_innocent(&path).len(), 4);
 }
 
 /// The first block of a language.
@@ -45,9 +46,14 @@ fn scratch(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-fn read(path: &Path) -> Vec<Event> {
-    let (_, events) = reader::open(path).unwrap();
-    events.collect::<Result<_, _>>().unwrap()
+/// What a history holds, of which nobody is convicted.
+fn events_of_the_innocent(path: &Path) -> Vec<Event> {
+    let (header, events) = reader::open(path).unwrap();
+    let events: Vec<Event> = events.collect::<Result<_, _>>().unwrap();
+    let verdicts = judge(&header, &events);
+    let convicts: Vec<_> = verdicts.violated().collect();
+    assert!(convicts.is_empty(), "nobody did wrong: {convicts:?}");
+    events
 }
 
 /// Runs the program of a block, with the name of the history that it is to write.
@@ -67,7 +73,7 @@ fn runs(program: &str, file: &str, language: &str) {
 
 /// One is granted, one is refused, and one is not answered in time: it may have happened.
 fn is_as_recorded(history: &Path) {
-    let events = read(history);
+    let events = events_of_the_innocent(history);
     let told = events.iter().map(|event| {
         let error = event.error.as_ref().map(|error| error.kind.as_str());
         let f = match &event.body {

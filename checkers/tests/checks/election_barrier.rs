@@ -95,6 +95,24 @@ fn where_the_storage_grants_the_leases_no_barrier_is_claimed() {
     granted.claims_nothing(ElectionBarrier, "a grant is the barrier");
 }
 
+/// Storage may compare the token of each write instead: such a system has no barrier to set.
+#[test]
+fn whom_nobody_asked_for_a_barrier_owes_none() {
+    tale()
+        .acquires("a", 1)
+        .writes("a", 1)
+        .acquires("b", 2)
+        .writes("b", 2)
+        .claims_nothing(ElectionBarrier, "nobody fences in this history");
+    // Where one does, all must; whichever comes first.
+    tale()
+        .acquires("a", 1)
+        .writes("a", 1)
+        .acquires("b", 2)
+        .fences("b", 2)
+        .convicts(ElectionBarrier, "without a fence(1)", &[2]);
+}
+
 #[test]
 fn a_fence_carries_the_leases_token() {
     tale()
