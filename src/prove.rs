@@ -17,7 +17,9 @@
 //!   `catalogue` knows which, and takes each step of a core once.
 //! - [`Rules`]: which states are one, rule by rule, with the argument for each.
 //! - [`Broken`]: what must hold.
+//! - [`Catalogue`], [`View`]: a [`State`] and what is [`Next`], for a search of another kind.
 //! - [`Search`]: breadth first, on all cores; the same result on any number of them.
+//!   [`least_memory`]: with how little none gets by.
 //! - [`Story`]: the shortest way to what is wrong, as data; [`history`]: as a history.
 //! - [`rehearse`]: as a run of the simulated world that goes the same way.
 //! - [`expected`]: what a search makes of each planted flaw.
@@ -48,6 +50,7 @@ mod candidate;
 mod catalogue;
 mod counterexample;
 mod flaws;
+mod memory;
 mod message;
 mod property;
 mod reduce;
@@ -61,14 +64,17 @@ mod story;
 
 pub use action::Action;
 pub use candidate::{Candidate, CandidateSays, CandidateStep, Work};
+pub use catalogue::{Catalogue, Nodes, View};
 pub use counterexample::{History, TICK, history};
 pub use flaws::{Expected, expected, rules_for, scope as scope_of};
+pub use memory::{LEAST_MEMORY, least_memory, least_states};
 pub use message::{Message, Process, Reader, Says};
 pub use property::{Broken, Inductive, JUDGED};
 pub use reduce::Rules;
 pub use rehearse::{Holds, Pace, Rehearsed, rehearse, schedule};
 pub use scope::{Drift, Scope};
 pub use search::{End, Found, Search};
+pub use state::{Next, State};
 pub use storage_node::{StorageAccount, StorageNode, StorageSays, StorageStep};
 pub use store_node::{Promise, StoreAccount, StoreNode, StoreSays, StoreStep};
 pub use story::Story;

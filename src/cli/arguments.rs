@@ -1,5 +1,7 @@
 //! What can be said on the command line.
 
+mod prove;
+
 use std::{num::NonZero, path::PathBuf, time::Duration};
 
 use clap::{
@@ -12,8 +14,9 @@ use deposed_checkers::{
     model::Model,
 };
 
+pub(super) use prove::ProveArgs;
+
 use crate::{
-    prove,
     sweep::{
         setting::{self, Drift, Pauses},
         unit::{self, Fraction},
@@ -375,40 +378,6 @@ pub(super) struct SweepArgs {
     /// List the settings and what they would cost, and run nothing
     #[arg(long, conflicts_with = "resume")]
     pub(super) dry_run: bool,
-}
-
-#[derive(Args)]
-pub(super) struct ProveArgs {
-    /// How many clients contend
-    #[arg(long, value_name = "N", default_value = "2")]
-    pub(super) clients: usize,
-    /// How many ticks a lease lasts
-    #[arg(long, value_name = "TICKS", default_value = "3")]
-    pub(super) ttl: u64,
-    /// How many different messages may be in flight at a time [default: 3; 2 with a flaw]
-    #[arg(long, value_name = "N")]
-    pub(super) in_flight: Option<usize>,
-    /// How many ticks a client's clock may skip: 0, or one in so many, as 1/4
-    #[arg(long, value_name = "PART", default_value = "0")]
-    pub(super) drift: prove::Drift,
-    /// Plant this flaw, and find the shortest way to what is wrong
-    #[arg(long, value_name = "FLAW")]
-    pub(super) flaw: Option<String>,
-    /// Plant every flaw in turn
-    #[arg(long, conflicts_with_all = ["flaw", "out"])]
-    pub(super) flaws: bool,
-    /// How many threads search [default: one a core]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub(super) jobs: Option<NonZero<u64>>,
-    /// Give up when the states take more memory: 512MB, 2GB
-    #[arg(long, value_name = "SIZE", value_parser = a_size, default_value = "1GB")]
-    pub(super) max_memory: u64,
-    /// Give up after this time: 30s, 2m
-    #[arg(long = "for", value_name = "TIME", value_parser = a_time)]
-    pub(super) within: Option<Duration>,
-    /// Where the run that shows a counterexample is kept
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub(super) out: PathBuf,
 }
 
 #[derive(Args)]

@@ -6,6 +6,8 @@
 //! is which number stands for which node, and numbers differ from run to run: nothing that
 //! is told may depend on their order.
 
+mod nodes;
+
 use std::{
     hash::{Hash, Hasher},
     sync::{Arc, PoisonError, RwLock},
@@ -26,6 +28,8 @@ use super::{
     storage_node::{StorageNode, StorageStep},
     store_node::{StoreNode, StoreStep, lease},
 };
+
+pub use nodes::Nodes;
 
 /// A table that nobody walks through: its order is nobody's business.
 pub(super) type Table<K, V> = HashMap<K, V, FxBuildHasher>;

@@ -17,13 +17,14 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     catalogue::{Catalogue, View},
+    memory::{of_the_process, room},
     property::Broken,
     reduce::Rules,
     scope::Scope,
     state::State,
     story::{Story, story},
 };
-use crate::shrink::monotonic;
+use crate::{parallel::MOST_JOBS, shrink::monotonic};
 
 /// Into how many shards the visited states are divided.
 const SHARDS: usize = 256;
@@ -40,9 +41,9 @@ pub struct Search<'a> {
     pub scope: Scope,
     /// The rules that reduce it.
     pub rules: Rules,
-    /// How many threads.
+    /// How many threads, but for more than 256.
     pub jobs: NonZero<usize>,
-    /// How much memory it may take, in bytes.
+    /// How much memory the process may take meanwhile, in bytes.
     pub max_memory: u64,
     /// How long it may take.
     pub within: Option<Duration>,
@@ -84,7 +85,7 @@ pub struct Found {
     pub nodes: [usize; 3],
     /// How long it took.
     pub took: Duration,
-    /// The most memory that it took for states, nodes and steps, in bytes.
+    /// The most memory that the process took meanwhile, in bytes: estimated from above.
     pub memory: u64,
     /// A digest of the ways by which each state was first reached.
     pub ways: u64,
@@ -131,6 +132,17 @@ impl Visited {
     fn bytes(&self) -> u64 {
         let bytes = self.0.iter().map(HashTable::allocation_size);
         bytes.sum::<usize>() as u64
+    }
+
+    /// What they take besides once so many more were visited: tables double.
+    fn growth(&self, more: usize) -> u64 {
+        let more = more.div_ceil(SHARDS);
+        let grown = self.0.iter().map(|shard| {
+            let room = room(shard.len(), shard.capacity(), more) - shard.capacity();
+            // One is empty for seven that are not.
+            room * size_of::<u128>() * 8 / 7
+        });
+        grown.sum::<usize>() as u64
     }
 }
 
@@ -184,7 +196,7 @@ impl Search<'_> {
         let began = monotonic();
         let catalogue = Catalogue::new(self.scope.clone(), self.rules);
         let mut views: Vec<View<'_>> = Vec::new();
-        views.resize_with(self.jobs.get(), || View::new(&catalogue));
+        views.resize_with(self.jobs.get().min(MOST_JOBS), || View::new(&catalogue));
         let mut visited = Visited::new();
         let start = catalogue.start();
         insert(
@@ -210,6 +222,7 @@ impl Search<'_> {
             }
             let (mut next, mut ways) = (Vec::new(), Vec::new());
             for (nth, block) in frontier.chunks(BLOCK).enumerate() {
+                let before = next.len();
                 let harvests = self.take_apart(block, nth * BLOCK, &visited, &mut views);
                 found.steps += harvests.iter().map(|harvest| harvest.steps).sum::<u64>();
                 // Once where they are found, and once by shard.
@@ -239,8 +252,21 @@ impl Search<'_> {
                     + size::<Way>(
                         ways.capacity() + levels.iter().map(Vec::capacity).sum::<usize>(),
                     );
-                found.memory = found.memory.max(bytes);
-                if bytes > self.max_memory || next.len() >= u32::MAX as usize {
+                found.memory = found.memory.max(of_the_process(bytes));
+                // The next block's are to fit in before this is asked again: twice as many as
+                // one of its size should have.
+                let left = frontier.len() - nth * BLOCK - block.len();
+                let to_come = if left > 0 { left } else { next.len() };
+                let times = to_come.min(BLOCK).div_ceil(block.len());
+                let more = 2 * times * (next.len() - before);
+                let lists = room(next.len(), next.capacity(), more) - next.capacity();
+                let growth = visited.growth(more)
+                    + size::<State>(lists)
+                    + size::<Way>(lists)
+                    + size::<Fresh>(2 * times * fresh);
+                if of_the_process(bytes + growth) > self.max_memory
+                    || next.len() >= u32::MAX as usize
+                {
                     found.states += next.len() as u64;
                     break 'search End::OutOfMemory;
                 }

@@ -17,7 +17,7 @@ use super::{
 use crate::flaw::Flaw;
 
 /// Where everything is, by the numbers of a [`Catalogue`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(super) store: u32,
     pub(super) storage: u32,
@@ -28,7 +28,7 @@ pub struct State {
 }
 
 /// No client.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 
 impl State {
     /// What is in flight.

@@ -39,6 +39,7 @@ fn deposed(command: &str) -> Command {
 fn who_stops_reading_is_told_nothing_and_a_verdict_was_not_delivered() {
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("terminal-unread");
     let run = format!("run calm --seeds 1 --out {}", out.display());
+    let prove = format!("prove --ttl 1 --in-flight 1 --out {}", out.display());
     let cases = [
         ("show FILE", 0),
         ("show FILE --timeline", 0),
@@ -50,6 +51,7 @@ fn who_stops_reading_is_told_nothing_and_a_verdict_was_not_delivered() {
         ("check FILE --json", 3),
         ("replay FILE", 3),
         (&run, 3),
+        (&prove, 3),
     ];
     for (command, code) in cases {
         let (reader, writer) = pipe().expect("a pipe");

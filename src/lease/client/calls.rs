@@ -12,7 +12,7 @@ use super::{
 
 /// What a shell may call, at any time and in any order.
 #[derive(Clone, Debug)]
-enum Call {
+pub(super) enum Call {
     Tick,
     Reply(Reply),
     Unreachable,
@@ -21,7 +21,7 @@ enum Call {
     Stale(Token),
 }
 
-fn calls() -> impl Strategy<Value = Vec<(Nanos, Call)>> {
+pub(super) fn calls() -> impl Strategy<Value = Vec<(Nanos, Call)>> {
     let id = 0..6u64;
     let reply = prop_oneof![
         (id.clone(), id.clone()).prop_map(|(request, token)| Reply::Granted { request, token }),
@@ -48,9 +48,19 @@ fn calls() -> impl Strategy<Value = Vec<(Nanos, Call)>> {
     proptest::collection::vec((0..TTL / 4, call), 1..60)
 }
 
-/// Makes the calls, each after its wait, and tells what could be seen, times
-/// relative to the beginning.
-fn seen(client: &mut LeaseClient, begin: Nanos, calls: &[(Nanos, Call)]) -> Vec<String> {
+/// What can be seen of a client after a call: what it sent, whether it leads and for how long
+/// yet, its token, and after how long it wakes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) sent: Option<Request>,
+    pub(super) leads: bool,
+    remaining: Nanos,
+    pub(super) token: Option<Token>,
+    wake_in: Option<Nanos>,
+}
+
+/// Makes the calls, each after its wait, and tells what could be seen.
+pub(super) fn seen(client: &mut LeaseClient, begin: Nanos, calls: &[(Nanos, Call)]) -> Vec<Seen> {
     let mut now = begin;
     let mut seen = Vec::new();
     for (wait, call) in calls {
@@ -78,12 +88,14 @@ fn seen(client: &mut LeaseClient, begin: Nanos, calls: &[(Nanos, Call)]) -> Vec<
                 None
             }
         };
-        let wake_in = client.wake_at().map(|at| at.saturating_sub(now));
-        let (leads, token) = (client.is_leader(now), client.token());
-        seen.push(format!(
-            "{sent:?} {leads} {} {token:?} {wake_in:?}",
-            client.remaining(now)
-        ));
+        let wake_at = client.wake_at();
+        seen.push(Seen {
+            sent,
+            leads: client.is_leader(now),
+            remaining: client.remaining(now),
+            token: client.token(),
+            wake_in: wake_at.map(|at| at.saturating_sub(now)),
+        });
     }
     seen
 }

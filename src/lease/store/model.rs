@@ -7,13 +7,13 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
-const LEASES: [&str; 2] = ["x", "y"];
-const HOLDERS: [&str; 3] = ["a#1", "a#2", "b#1"];
+pub(super) const LEASES: [&str; 2] = ["x", "y"];
+pub(super) const HOLDERS: [&str; 3] = ["a#1", "a#2", "b#1"];
 
 /// One step. Tokens and request ids are told relative to what there is, so that
 /// hits and near misses are common.
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Acquire {
         lease: usize,
         holder: usize,
@@ -36,7 +36,7 @@ enum Step {
     Restart(Nanos),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let (lease, holder) = (0..LEASES.len(), 0..HOLDERS.len());
     let ttl = prop_oneof![8 => 10..60u64, 1 => Just(9u64), 1 => Just(61u64)];
     let behind = prop_oneof![6 => Just(0u64), 1 => 1..3u64];
@@ -162,7 +162,7 @@ impl Model {
     }
 }
 
-fn limits(lock_delay: Nanos) -> StoreLimits {
+pub(super) fn limits(lock_delay: Nanos) -> StoreLimits {
     StoreLimits {
         min_ttl: 10,
         max_ttl: 60,
@@ -172,7 +172,7 @@ fn limits(lock_delay: Nanos) -> StoreLimits {
 }
 
 /// A test runner that runs the same cases every time and leaves no files.
-fn runner(cases: u32) -> TestRunner {
+pub(super) fn runner(cases: u32) -> TestRunner {
     let config = Config {
         cases,
         failure_persistence: None,

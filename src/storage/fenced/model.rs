@@ -7,17 +7,17 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
-const LEASES: [&str; 2] = ["x", "y"];
-const KEYS: [&str; 3] = ["j", "k", "l"];
+pub(super) const LEASES: [&str; 2] = ["x", "y"];
+pub(super) const KEYS: [&str; 3] = ["j", "k", "l"];
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Op { lease: usize, token: Token, op: Op },
     Restart,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Op {
+pub(super) enum Op {
     Write { seq: u64, key: usize },
     Delete { seq: u64, key: usize },
     Fence,
@@ -33,7 +33,7 @@ impl Op {
 }
 
 /// Tokens mostly rise, with late ones between; the longest stories forget terms.
-fn stories() -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn stories() -> impl Strategy<Value = Vec<Step>> {
     let (seq, key) = (0..6u64, 0..KEYS.len());
     let op = prop_oneof![
         5 => (seq.clone(), key.clone()).prop_map(|(seq, key)| Op::Write { seq, key }),

@@ -1,0 +1,1 @@
+//! A comparison, and nothing else: `cargo bench -p deposed-bench-prove`.
