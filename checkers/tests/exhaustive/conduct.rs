@@ -182,7 +182,7 @@ fn conduct_is_the_rule() {
         Lead, Lead, Follow, Crash, Renew,
     ];
     compare_many(
-        (3..24u8, moves(14..44)),
+        (3..24u8, moves(20..60)),
         |(wrong, moves), shares: &Shares| {
             let noise = Noise {
                 may: &may,

@@ -35,7 +35,7 @@ fn election_barrier_is_the_rule() {
     use May::*;
     let may = [
         Fenced, Fenced, Applied, Granted, Acquire, Acquire, Done, Done, Done, Done, Done, Fence,
-        Fence, Fence, Write, Fails, Read, Crash,
+        Fence, Fence, Write, Fails, Lost, Read, Crash,
     ];
     let sides = [&may[..3], &may[3..], &may[4..], &may[..]];
     let cases = (0..4usize, 4..14u8, 0..4u8, moves(3..13));

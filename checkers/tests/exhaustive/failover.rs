@@ -9,11 +9,11 @@ use crate::noise::{Call, May, Noise, calls, moves};
 use crate::{Shares, compare_many, verdict_of};
 
 const MS: Nanos = 1_000_000;
-const TTL: Nanos = 6 * MS;
+const TTL: Nanos = 7 * MS;
 const DELAY: Nanos = 2 * MS;
-const TRY: Nanos = 2 * MS;
+const TRY: Nanos = 3 * MS;
 const BACKOFF: Nanos = MS;
-const LATENCY: Nanos = MS / 10;
+const LATENCY: Nanos = MS / 2;
 /// What the docs call slack.
 const SLACK: Nanos = 10 * MS;
 /// A wait for what is free, and how long a try and a backoff take.

@@ -117,6 +117,27 @@ fn who_let_go_before_is_left_out() {
     );
 }
 
+/// What was under way when the two began could have come in between, but for a third.
+#[test]
+fn a_release_that_could_come_in_between_is_told_of() {
+    let text = "1 invoke acquire\n1 ok acquire\n1 invoke release\n2 invoke acquire\n\
+                2 ok acquire\n3 invoke acquire\n3 ok acquire\n1 ok release";
+    convicts(
+        text,
+        Mutex,
+        "and no release is left to come in between: the one that could is needed by another \
+         acquire, of its own process",
+        &[3, 4, 5, 6],
+    );
+    let text = text.replace("1 invoke release", "4 invoke release");
+    convicts(
+        &text.replace("1 ok release", "4 ok release"),
+        Mutex,
+        "that is the last of 3 that acquired it, and only one release can have come in between",
+        &[0, 1, 2, 3, 4, 5, 6],
+    );
+}
+
 /// Each release can lie in one place alone, so that counting those of one stretch of time
 /// shows nothing.
 #[test]
