@@ -227,7 +227,7 @@ fn clients_are_told_rising_tokens_with_gaps() {
         .passes(TokenMonotonicity);
     tale().acquires("a", 5).acquires("b", 4).convicts(
         TokenMonotonicity,
-        "after token 5",
+        "after a had been granted token 5",
         &[1, 2, 3],
     );
     // Answers may overtake each other, not share a token.
@@ -359,7 +359,11 @@ fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
             .acquires("c", token)
     };
     told(10).passes(TokenMonotonicity);
-    told(7).convicts(TokenMonotonicity, "after token 9", &[3, 4, 5]);
+    told(7).convicts(
+        TokenMonotonicity,
+        "after b had been granted token 9",
+        &[3, 4, 5],
+    );
     // An answer that comes late tells of an earlier grant.
     let late = |token| {
         tale()
@@ -369,7 +373,7 @@ fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
             .acquires("c", token)
     };
     late(10).passes(TokenMonotonicity);
-    late(7).convicts(TokenMonotonicity, "after token 9", &[2, 4, 5]);
+    late(7).convicts(TokenMonotonicity, "had been granted token 9", &[2, 4, 5]);
 }
 
 fn restored(floor: u64) -> Observation {
