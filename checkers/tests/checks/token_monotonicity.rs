@@ -350,6 +350,22 @@ fn two_requests_never_share_a_token() {
     tried_again(500, 3).convicts(TokenMonotonicity, "both granted token 3", &[7, 1003]);
 }
 
+/// A token may be used before the line is written that tells of it: that spends no acquire
+/// that comes later.
+#[test]
+fn an_answer_that_is_recorded_late_spends_no_other_acquire() {
+    let used_first = |tale: Tale, token| {
+        let call = tale.events.len() as u64;
+        tale.invoke("a", acquire("a", token))
+            .fences("a", token)
+            .complete(call, Kind::Ok, Answer::Token(token), None)
+    };
+    used_first(used_first(tale(), 5), 6).passes(TokenMonotonicity);
+    used_first(tale(), 5)
+        .fences("a", 6)
+        .convicts(TokenMonotonicity, "token 6", &[4]);
+}
+
 #[test]
 fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
     let told = |token| {
