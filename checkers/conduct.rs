@@ -194,7 +194,12 @@ impl Conduct {
             .position(same)
             .map(|at| term.beliefs.swap_remove(at));
         if let Some((token, answer)) = term.told.filter(|(told, _)| lead.token == Some(*told)) {
-            let rewritten = before.as_ref().map(|belief| belief.index);
+            let now = event.time;
+            let over = lead.until.is_some_and(|until| until <= now);
+            let rewritten = before
+                .as_ref()
+                .filter(|belief| over || belief.lives_at(now));
+            let rewritten = rewritten.map(|belief| belief.index);
             // A belief that has yet to end may be rewritten, as when a clock's rate changes.
             let mut pending = self.must_end.get_mut(&key).into_iter().flatten();
             let pending = pending.find(|due| due.token == token && Some(due.lead) == rewritten);

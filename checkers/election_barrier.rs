@@ -2,7 +2,7 @@
 //!
 //! Convicted: a read, write or delete with token n that was sent before any
 //! `fence(n)` of that lease was acknowledged; and a fence with a token that was
-//! never granted to who sends it, as one that storage was asked for. Where only
+//! never granted to who sends it since it last crashed, as one that storage was asked for. Where only
 //! the node side is recorded: an `applied` with token n before any `fenced` n.
 //! A fence whose answer never came is not acknowledged: who works on all the same
 //! works unfenced.
@@ -87,7 +87,7 @@ impl ElectionBarrier {
                     if found.is_none() && !self.grants.own(side, &event.process, op, token) {
                         let evidence = Evidence::new(
                             format!(
-                                "{} fenced with token {token}, which the lease never gave it",
+                                "{} fenced with token {token}, which is no token of its own",
                                 event.process
                             ),
                             [],

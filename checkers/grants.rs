@@ -178,6 +178,10 @@ impl Grants {
         if let Answer::Token(token) = *answer
             && step.event.kind == Kind::Ok
         {
+            // It was used before its answer was recorded.
+            if let Some(unanswered) = self.unanswered.get_mut(&key) {
+                unanswered.used.retain(|used| *used != token);
+            }
             self.any_token = true;
             self.any_grant = true;
             self.client

@@ -4,7 +4,8 @@
 //! that was never answered at any point after its invoke, or never. The checkers here
 //! know objects and indices of events, and neither formats nor words:
 //!
-//! - [`mutex`]: a lock without owners, by counting, in one pass;
+//! - [`mutex`]: a lock without owners, by counting, in one pass; [`surplus`] tells what
+//!   of it has no order;
 //! - [`owned`]: a lock that its holder releases, with tokens or without, in one pass;
 //! - [`search`]: registers, `cas`, appended texts: every order that matters, with a
 //!   [`Limit`];
@@ -16,6 +17,7 @@ pub(crate) mod owned;
 pub(crate) mod pending;
 pub(crate) mod search;
 pub(crate) mod states;
+pub(crate) mod surplus;
 pub(crate) mod witness;
 
 use std::sync::atomic::AtomicBool;

@@ -128,8 +128,8 @@ impl LockDelay {
         }
         self.found_by_client = Some(early.evidence(
             step.event,
-            ", inside the lock-delay,",
-            format!("refused for {} more than the ttl", span(self.delay)),
+            &format!(", inside the lock-delay of {},", span(self.delay)),
+            format!("refused for the ttl and {} after it", span(self.delay)),
         ));
     }
 

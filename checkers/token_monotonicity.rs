@@ -352,11 +352,16 @@ impl ClientSide {
         let before = told.open.remove(&invoke).flatten();
         if let Some(token) = token {
             if let Some((highest, shown)) = before.filter(|(highest, _)| token <= *highest) {
+                let owner = told.recent.get(&highest).map(|(owner, ..)| owner);
+                let (who, owner) = match owner {
+                    Some(owner) => (called(&op.holder, owner), called(owner, &op.holder)),
+                    None => (called(&op.holder, ""), "somebody"),
+                };
+                let again = if token == highest { ", too," } else { "" };
                 let evidence = Evidence::new(
                     format!(
-                        "{} was granted token {token} by a request sent after token {highest} \
-                         had been granted",
-                        called(&op.holder, "")
+                        "{who} was granted token {token}{again} by a request sent after {owner} \
+                         had been granted token {highest}"
                     ),
                     [shown, invoke],
                     event.index,

@@ -10,6 +10,7 @@ use crate::history::Kind;
 use crate::linearizable::mutex::{Mutex, Step};
 use crate::linearizable::owned::{self, Owned};
 use crate::linearizable::states::Id;
+use crate::linearizable::surplus::{Shown, SinceStart};
 use crate::linearizable::{Does, NEVER, Operation};
 use crate::verdict::Verdict;
 
@@ -49,21 +50,41 @@ struct Anybody {
     mutex: Mutex,
     /// By invoke.
     live: BTreeMap<u64, (Step, u32)>,
-    /// Never answered: how many acquires, and releases.
-    lost: [usize; 2],
+    /// Never answered: acquires, and releases.
+    lost: [Vec<Operation>; 2],
     last: VecDeque<Operation>,
     forgot: bool,
+    since_start: SinceStart,
 }
 
 enum Wrong {
     Owned(owned::Wrong),
-    /// The operations to look at, and the one that failed where that is what is wrong.
-    Anybody {
-        operations: Vec<Operation>,
-        whole: bool,
-        failed: Option<(Operation, Step)>,
-        now: Option<u64>,
-    },
+    Anybody(Box<Stuck>),
+}
+
+/// A lock without owners when no order was left.
+struct Stuck {
+    /// The operations to look at.
+    operations: Vec<Operation>,
+    /// Whether those are all.
+    whole: bool,
+    /// What all that there were show.
+    since_start: Option<Shown>,
+    /// The one that failed, where that is what is wrong.
+    failed: Option<(Operation, Step)>,
+    /// The completion without an order, where it is one.
+    now: Option<u64>,
+}
+
+/// One that may have happened at any time since its invoke, or not.
+fn open(step: Step, invoke: u64, process: u32) -> Operation {
+    Operation {
+        invoke,
+        complete: NEVER,
+        must: false,
+        does: does(step),
+        process,
+    }
 }
 
 fn does(step: Step) -> Does {
@@ -84,22 +105,54 @@ impl Anybody {
 
     /// What was remembered, in the order of the invokes, with all that may have happened.
     fn operations(&self) -> Vec<Operation> {
-        let open = |step, invoke, process| Operation {
-            invoke,
-            complete: NEVER,
-            must: false,
-            does: does(step),
-            process,
-        };
         let mut operations: Vec<Operation> = self.last.iter().copied().collect();
         let live = self.live.iter();
         operations.extend(live.map(|(invoke, (step, process))| open(*step, *invoke, *process)));
-        for (step, lost) in [Step::Acquire, Step::Release].into_iter().zip(self.lost) {
-            // More cannot be of use; when they began is not kept.
-            operations.extend((0..lost.min(REMEMBERED)).map(|_| open(step, 0, 0)));
-        }
+        operations.extend(self.lost.iter().flatten());
         operations.sort_by_key(|operation| operation.invoke);
         operations
+    }
+
+    fn begins(&mut self, step: Step, invoke: u64, process: u32) {
+        self.mutex.begins(step, invoke);
+        self.live.insert(invoke, (step, process));
+        self.since_start.begins(step, open(step, invoke, process));
+    }
+
+    /// An operation ended; `Some` if no order is left.
+    fn ends(&mut self, step: Step, operation: Operation, kind: Kind) -> Option<Box<Stuck>> {
+        self.live.remove(&operation.invoke);
+        let happened = match kind {
+            Kind::Ok => Some(true),
+            Kind::Fail => Some(false),
+            _ => None,
+        };
+        self.since_start.ends(step, operation, happened);
+        let result = match kind {
+            Kind::Ok => {
+                self.remembers(operation);
+                (self.mutex).happened(step, operation.invoke, operation.complete)
+            }
+            Kind::Fail => self.mutex.failed(step, operation.invoke),
+            _ => {
+                let lost = &mut self.lost[step as usize];
+                // More cannot be of use.
+                if lost.len() < REMEMBERED {
+                    lost.push(open(step, operation.invoke, operation.process));
+                }
+                self.mutex.lost(step, operation.invoke);
+                Ok(())
+            }
+        };
+        result.err().map(|_| {
+            Box::new(Stuck {
+                operations: self.operations(),
+                whole: !self.forgot,
+                since_start: self.since_start.shown(),
+                failed: (kind == Kind::Fail).then_some((operation, step)),
+                now: (kind == Kind::Ok).then_some(operation.complete),
+            })
+        })
     }
 }
 
@@ -138,8 +191,7 @@ impl Locks {
             Lock::Owned(_) => {}
             Lock::Anybody(lock) => {
                 let before = lock.mutex.held();
-                lock.mutex.begins(step, call.invoke);
-                lock.live.insert(call.invoke, (step, call.process));
+                lock.begins(step, call.invoke, call.process);
                 let now = lock.mutex.held();
                 self.holds(before, now, call.invoke);
             }
@@ -215,7 +267,6 @@ impl Locks {
             Lock::Anybody(lock) => lock,
         };
         let before = lock.mutex.held();
-        lock.live.remove(&call.invoke);
         let operation = Operation {
             invoke: call.invoke,
             complete,
@@ -223,29 +274,12 @@ impl Locks {
             does: does(step),
             process: call.process,
         };
-        let result = match kind {
-            Kind::Ok => {
-                lock.remembers(operation);
-                lock.mutex.happened(step, call.invoke, complete)
-            }
-            Kind::Fail => lock.mutex.failed(step, call.invoke),
-            _ => {
-                lock.lost[step as usize] += 1;
-                lock.mutex.lost(step, call.invoke);
-                Ok(())
-            }
-        };
-        if result.is_err() {
-            let wrong = Wrong::Anybody {
-                operations: lock.operations(),
-                whole: !lock.forgot,
-                failed: (kind == Kind::Fail).then_some((operation, step)),
-                now: (kind == Kind::Ok).then_some(complete),
-            };
-            self.wrong = Some((call.key, wrong));
+        let stuck = lock.ends(step, operation, kind);
+        let now = lock.mutex.held();
+        if let Some(stuck) = stuck {
+            self.wrong = Some((call.key, Wrong::Anybody(stuck)));
             return Ok(());
         }
-        let now = lock.mutex.held();
         self.holds(before, now, complete);
         Ok(())
     }
@@ -257,12 +291,7 @@ impl Locks {
                 .map_or("the lock".to_owned(), |key| format!("lock {key}"));
             return Verdict::Violated(match wrong {
                 Wrong::Owned(wrong) => of_owned(&lock, wrong, calls),
-                Wrong::Anybody {
-                    operations,
-                    whole,
-                    failed,
-                    now,
-                } => of_anybody(&lock, &operations, whole, failed, now, calls, self.budget),
+                Wrong::Anybody(stuck) => of_anybody(&lock, *stuck, calls, self.budget),
             });
         }
         match self.unknown {

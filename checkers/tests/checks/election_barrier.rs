@@ -119,12 +119,12 @@ fn a_fence_carries_the_leases_token() {
         .acquires("a", 1)
         .fences("a", 2)
         .writes("a", 2)
-        .convicts(ElectionBarrier, "never gave it", &[2]);
+        .convicts(ElectionBarrier, "no token of its own", &[2]);
     tale()
         .grants("a", 0, 1, 0)
         .acquires("a", 1)
         .fences("a", 2)
-        .convicts(ElectionBarrier, "never gave it", &[3]);
+        .convicts(ElectionBarrier, "no token of its own", &[3]);
     // Nobody's grants are recorded here.
     tale().fences("a", 2).writes("a", 2).passes(ElectionBarrier);
 }
@@ -175,7 +175,7 @@ fn where_the_grant_is_the_barrier_nobody_need_fence() {
         .claims_nothing(ElectionBarrier, "a grant is the barrier");
     compare_and_swap().acquires("a", 1).fences("a", 2).convicts(
         ElectionBarrier,
-        "never gave it",
+        "no token of its own",
         &[2],
     );
 }

@@ -227,7 +227,7 @@ fn clients_are_told_rising_tokens_with_gaps() {
         .passes(TokenMonotonicity);
     tale().acquires("a", 5).acquires("b", 4).convicts(
         TokenMonotonicity,
-        "after token 5",
+        "after a had been granted token 5",
         &[1, 2, 3],
     );
     // Answers may overtake each other, not share a token.
@@ -350,6 +350,22 @@ fn two_requests_never_share_a_token() {
     tried_again(500, 3).convicts(TokenMonotonicity, "both granted token 3", &[7, 1003]);
 }
 
+/// A token may be used before the line is written that tells of it: that spends no acquire
+/// that comes later.
+#[test]
+fn an_answer_that_is_recorded_late_spends_no_other_acquire() {
+    let used_first = |tale: Tale, token| {
+        let call = tale.events.len() as u64;
+        tale.invoke("a", acquire("a", token))
+            .fences("a", token)
+            .complete(call, Kind::Ok, Answer::Token(token), None)
+    };
+    used_first(used_first(tale(), 5), 6).passes(TokenMonotonicity);
+    used_first(tale(), 5)
+        .fences("a", 6)
+        .convicts(TokenMonotonicity, "token 6", &[4]);
+}
+
 #[test]
 fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
     let told = |token| {
@@ -359,7 +375,11 @@ fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
             .acquires("c", token)
     };
     told(10).passes(TokenMonotonicity);
-    told(7).convicts(TokenMonotonicity, "after token 9", &[3, 4, 5]);
+    told(7).convicts(
+        TokenMonotonicity,
+        "after b had been granted token 9",
+        &[3, 4, 5],
+    );
     // An answer that comes late tells of an earlier grant.
     let late = |token| {
         tale()
@@ -369,7 +389,7 @@ fn a_token_is_above_the_highest_told_and_not_only_above_the_last() {
             .acquires("c", token)
     };
     late(10).passes(TokenMonotonicity);
-    late(7).convicts(TokenMonotonicity, "after token 9", &[2, 4, 5]);
+    late(7).convicts(TokenMonotonicity, "had been granted token 9", &[2, 4, 5]);
 }
 
 fn restored(floor: u64) -> Observation {

@@ -83,8 +83,78 @@ fn an_acquire_that_was_never_answered_may_explain_one_release() {
     convicts(
         &two,
         Mutex,
-        "process 3 released the lock, which process 2 had released, and no acquire",
-        &[2, 3, 4, 5],
+        "process 3 released the lock: that is the last of 2 that released it, and only one \
+         acquire can have come before",
+        &[0, 2, 3, 4, 5],
+    );
+}
+
+/// However many had held it before and let it go, two that hold it at once are shown.
+#[test]
+fn who_let_go_before_is_left_out() {
+    let mut lines = vec!["0 invoke acquire".to_owned(), "0 ok acquire".to_owned()];
+    for turn in 0..400 {
+        let (now, next) = (turn % 3, (turn + 1) % 3);
+        lines.extend([
+            format!("{next} invoke acquire"),
+            format!("{now} invoke release"),
+            format!("{next} ok acquire"),
+            format!("{now} ok release"),
+        ]);
+    }
+    passes(&lines.join("\n"), Mutex);
+    lines.extend(["7 invoke acquire", "7 ok acquire"].map(str::to_owned));
+    let both = convicts(
+        &lines.join("\n"),
+        Mutex,
+        "process 7 acquired the lock, which process 1 had acquired, and no release",
+        &[1598, 1600, 1602, 1603],
+    );
+    assert!(
+        both.sentence.ends_with("of its own process"),
+        "{}",
+        both.sentence
+    );
+}
+
+/// What was under way when the two began could have come in between, but for a third.
+#[test]
+fn a_release_that_could_come_in_between_is_told_of() {
+    let text = "1 invoke acquire\n1 ok acquire\n1 invoke release\n2 invoke acquire\n\
+                2 ok acquire\n3 invoke acquire\n3 ok acquire\n1 ok release";
+    convicts(
+        text,
+        Mutex,
+        "and no release is left to come in between: the one that could is needed by another \
+         acquire, of its own process",
+        &[3, 4, 5, 6],
+    );
+    let text = text.replace("1 invoke release", "4 invoke release");
+    convicts(
+        &text.replace("1 ok release", "4 ok release"),
+        Mutex,
+        "that is the last of 3 that acquired it, and only one release can have come in between",
+        &[0, 1, 2, 3, 4, 5, 6],
+    );
+}
+
+/// Each release can lie in one place alone, so that counting those of one stretch of time
+/// shows nothing.
+#[test]
+fn one_release_does_not_explain_two_pairs_of_acquires() {
+    let pair = |f: &str| format!("1 invoke {f}\n2 invoke {f}\n1 ok {f}\n2 ok {f}\n");
+    let open = "3 invoke release\n4 invoke acquire\n";
+    let text = [open, &pair("acquire"), &pair("release"), &pair("acquire")].concat();
+    convicts(
+        &text,
+        Mutex,
+        "process 2 acquired the lock: no order explains the 4 operations shown",
+        &[2, 3, 4, 5, 10, 11, 12, 13],
+    );
+    // Another release may have been one of those.
+    passes(
+        &text.replace(open, &format!("{open}5 invoke release\n")),
+        Mutex,
     );
 }
 
