@@ -20,7 +20,7 @@ use crate::{
         shrinking,
     },
     shrink::monotonic,
-    system::System,
+    system::{Deposed, System},
 };
 
 /// Between two seed bases: more seeds than any hunt runs.
@@ -48,7 +48,8 @@ pub(super) fn flaws(
         })
     });
     let a_row = usize::try_from(bases).unwrap_or(usize::MAX);
-    let table = Table::new(&hunts, a_row, args.against.is_some());
+    let ours = system.name() == Deposed.name();
+    let table = Table::new(&hunts, a_row, args.against.is_some(), ours);
     let bar = progress::bar(
         console.progress,
         bases.saturating_mul((hunts.len() * ways.len()) as u64),

@@ -77,6 +77,23 @@ impl Says {
             _ => Reader::Client,
         }
     }
+
+    /// The kind of frame that says so over TCP. A change that is stale is answered by its own
+    /// kind, which counts as a fence's here.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Says::Acquire => "acquire",
+            Says::Renew => "renew",
+            Says::Release => "release",
+            Says::Fence => "fence",
+            Says::Write => "write",
+            Says::Delete => "delete",
+            Says::Granted | Says::Denied => "acquire-reply",
+            Says::Renewed | Says::RenewDenied => "renew-reply",
+            Says::Released | Says::ReleaseDenied => "release-reply",
+            Says::Fenced | Says::Stale => "fence-reply",
+        }
+    }
 }
 
 /// A client's process: its number, and how often the client has started before.

@@ -10,6 +10,8 @@
 
 mod frames;
 mod orders;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -66,15 +68,19 @@ impl Pace {
         seed: 0,
     };
 
-    /// All that are tried, in this order.
-    pub fn all() -> impl Iterator<Item = Pace> {
-        [0, 1].into_iter().flat_map(|seed| {
-            [300, 400].into_iter().flat_map(move |tick| {
-                [100, 150, 200].into_iter().flat_map(move |late| {
+    /// All that are tried with a ttl of so many ticks, in this order.
+    pub fn all(ttl: u64) -> impl Iterator<Item = Pace> {
+        [0, 1].into_iter().flat_map(move |seed| {
+            [300 * MS, 400 * MS].into_iter().flat_map(move |tick| {
+                // A store may look for what runs out every half ttl alone, with a planted flaw:
+                // the last begins just before it does.
+                let ahead = ttl * tick / 2 - 2 * Pace::FIRST.step;
+                let starts = [tick, tick * 3 / 2, tick * 2, ahead];
+                starts.into_iter().flat_map(move |start| {
                     let holds = [Holds::Always, Holds::UntilItWakes, Holds::Never];
                     holds.into_iter().map(move |holds| Pace {
-                        tick: tick * MS,
-                        start: tick * MS * late / 100,
+                        tick,
+                        start,
                         holds,
                         seed,
                         ..Pace::FIRST
@@ -110,7 +116,7 @@ pub fn rehearse(
 ) -> Rehearsed {
     let mut runs = 0;
     let mut last = None;
-    for pace in Pace::all() {
+    for pace in Pace::all(scope.ttl) {
         let header = schedule(story, scope, flaw, pace);
         if let Err(error) = header.validate() {
             panic!("a story is translated to what cannot be run: {error}");
@@ -220,158 +226,5 @@ fn cluster(scope: &Scope, flaw: Option<Flaw>) -> Cluster {
     match flaw.is_none_or(|flaw| flaw.lives_in(&cluster)) {
         true => cluster,
         false => cluster.on_disks(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{
-        super::{
-            action::Action,
-            message::{Message, Process, Says},
-        },
-        *,
-    };
-    use crate::fault::{Fault, Target, Trigger};
-
-    const A: Process = Process { client: 0, life: 0 };
-
-    fn acquire() -> Message {
-        Message::new(Says::Acquire, A, 1, 0)
-    }
-
-    fn granted() -> Message {
-        Message::new(Says::Granted, A, 1, 1)
-    }
-
-    /// A story's faults that strike the first client's acquires on their way to the store,
-    /// and those of processes, by time.
-    fn schedule_of(actions: Vec<Action>) -> (Vec<Fault>, Vec<(Nanos, Fault)>) {
-        let header = schedule(&Story { actions }, &Scope::default(), None, Pace::FIRST);
-        header.validate().expect("it can be run");
-        let (mut rules, mut processes) = (Vec::new(), Vec::new());
-        for order in header.schedule {
-            let Trigger::At(at) = order.when else {
-                panic!("a story has times: {order:?}");
-            };
-            match order.fault {
-                Fault::Lose { ref kind, from, .. }
-                | Fault::Delay { ref kind, from, .. }
-                | Fault::Duplicate { ref kind, from, .. } => {
-                    if kind == "acquire" && from == Target::Client(0) {
-                        rules.push(order.fault);
-                    }
-                }
-                fault => processes.push((at, fault)),
-            }
-        }
-        (rules, processes)
-    }
-
-    #[test]
-    fn a_frame_is_lost_late_or_doubled_as_it_is_in_the_story_and_what_is_sent_beyond_it_is_lost() {
-        use Action::{Deliver, Duplicate, Lose, Tick, Wake};
-        let later = Tick { skips: 0 };
-        let is_lost = |fault: &Fault| matches!(fault, Fault::Lose { .. });
-        let stories = [
-            vec![Wake(0)],
-            vec![Wake(0), Lose(acquire())],
-            vec![Wake(0), later, Deliver(acquire())],
-            vec![Wake(0), Duplicate(acquire()), later, Deliver(acquire())],
-        ];
-        let [sent, lost, late, twice] = stories.map(|story| schedule_of(story).0);
-        for rules in [&sent, &lost, &late, &twice] {
-            assert!(rules.last().is_some_and(is_lost), "{rules:?}");
-        }
-        assert!(sent.iter().chain(&lost).all(is_lost), "{sent:?} {lost:?}");
-        let a_tick = Pace::FIRST.tick..Pace::FIRST.tick + 3 * Pace::FIRST.step;
-        assert!(
-            matches!(late[0], Fault::Delay { count: 1, by, .. } if a_tick.contains(&by)),
-            "{late:?}"
-        );
-        assert!(
-            matches!(twice[0], Fault::Duplicate { count: 1, by, .. } if a_tick.contains(&by)),
-            "{twice:?}"
-        );
-    }
-
-    #[test]
-    fn a_client_is_down_until_the_story_wakes_it_and_stands_still_where_it_idles() {
-        use Action::{Deliver, Tick, Wake};
-        let later = Tick { skips: 0 };
-        let (_, processes) = schedule_of(vec![
-            Wake(0),
-            Deliver(acquire()),
-            Deliver(granted()),
-            later,
-            later,
-            Wake(0),
-        ]);
-        let Pace {
-            tick, step, start, ..
-        } = Pace::FIRST;
-        let ends = |(at, fault): &(Nanos, Fault)| (*at, at + fault.length().unwrap_or(0));
-        let of = |target| {
-            let struck = processes
-                .iter()
-                .filter(move |(_, fault)| fault.targets() == [target]);
-            struck.map(ends).collect::<Vec<_>>()
-        };
-        let [down, paused] = of(Target::Client(0))[..] else {
-            panic!("{processes:?}");
-        };
-        assert!(
-            down.0 == 0 && (start - step..start).contains(&down.1),
-            "{down:?}"
-        );
-        let read = start + 2 * step;
-        assert!((read..read + step).contains(&paused.0), "{paused:?}");
-        assert_eq!(paused.1, start + 2 * tick + 3 * step);
-        let [other] = of(Target::Client(1))[..] else {
-            panic!("{processes:?}");
-        };
-        assert!(
-            other.0 == 0 && other.1 > paused.1,
-            "it never wakes: {other:?}"
-        );
-    }
-
-    #[test]
-    fn what_waits_for_a_server_that_crashes_is_sent_when_it_is_back() {
-        use Action::{CrashStore, Deliver, Wake};
-        let (_, processes) = schedule_of(vec![Wake(0), CrashStore, Deliver(acquire())]);
-        let ends = |target: Target| {
-            let mut struck = processes.iter();
-            let struck = struck.find(|(_, fault)| fault.targets() == [target]);
-            let (at, fault) = struck.expect("it is struck");
-            at + fault.length().expect("a crash has a length")
-        };
-        assert!(ends(Target::Client(0)) + 2 * MS > ends(Target::Store));
-    }
-
-    #[test]
-    fn every_world_that_can_be_searched_can_be_rehearsed_in() {
-        for drift in ["0", "1/2", "1/4", "1/100"] {
-            for (ttl, clients) in [(1, 1), (2, 4), (3, 2), (7, 2), (30, 3)] {
-                let scope = Scope {
-                    ttl,
-                    clients,
-                    lock_delay: ttl,
-                    drift: drift.parse().expect("a drift"),
-                    ..Scope::default()
-                };
-                if scope.validate().is_err() {
-                    continue;
-                }
-                let skips = u8::from(drift != "0");
-                let actions = vec![Action::Wake(0), Action::Tick { skips }];
-                let story = Story { actions };
-                for pace in Pace::all() {
-                    let header = schedule(&story, &scope, None, pace);
-                    assert_eq!(header.validate(), Ok(()), "{scope:?} {pace:?}");
-                    assert_eq!(header.clocks.is_empty(), skips == 0);
-                }
-            }
-        }
     }
 }

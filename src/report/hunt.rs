@@ -8,6 +8,7 @@ use super::text::counted;
 use crate::{
     flaw::Flaw,
     hunt::{Hunt, Spoils},
+    prove::{Expected, expected},
     workload::SECOND,
 };
 
@@ -50,11 +51,13 @@ pub struct Table {
     check: usize,
     bases: usize,
     uniform: bool,
+    proofs: bool,
 }
 
 impl Table {
-    /// Wide enough for these hunts.
-    pub fn new(hunts: &[Hunt<'_>], bases: usize, uniform: bool) -> Self {
+    /// Wide enough for these hunts. With `proofs` it tells what a search makes of each flaw
+    /// in our own cores.
+    pub fn new(hunts: &[Hunt<'_>], bases: usize, uniform: bool, proofs: bool) -> Self {
         let widest = |name: fn(&Hunt<'_>) -> &'static str| {
             hunts.iter().map(|hunt| name(hunt).len()).max().unwrap_or(0)
         };
@@ -64,6 +67,7 @@ impl Table {
             check: widest(|hunt| hunt.check.name()),
             bases,
             uniform,
+            proofs,
         }
     }
 
@@ -80,18 +84,22 @@ impl Table {
             true => format!(" {:>9} {:>7}", "uniform", "ratio"),
             false => String::new(),
         };
-        let names = self.names("flaw", "workload", "check");
+        let names = self.names("flaw", "workload", "check", "proof");
         format!("{names} {numbers}{uniform}  harm")
     }
 
-    fn names(&self, flaw: &str, workload: &str, check: &str) -> String {
+    fn names(&self, flaw: &str, workload: &str, check: &str, proof: &str) -> String {
         let Self {
             flaw: f,
             workload: w,
             check: c,
             ..
         } = *self;
-        format!("{flaw:<f$}  {workload:<w$}  {check:<c$}")
+        let names = format!("{flaw:<f$}  {workload:<w$}  {check:<c$}");
+        match self.proofs {
+            true => format!("{names}  {proof:>PROOF_WIDTH$}"),
+            false => names,
+        }
     }
 
     /// One row.
@@ -135,7 +143,7 @@ impl Table {
             true => "manifest",
             false => "latent",
         };
-        let names = self.names(flaw.name(), workload.name, check.name());
+        let names = self.names(flaw.name(), workload.name, check.name(), &proof(flaw));
         let mut line = format!("{names} {numbers}{uniform}  {harm}{}", note(row));
         line.truncate(line.trim_end().len());
         line
@@ -173,8 +181,47 @@ impl Table {
                 times(rows.iter().filter(|row| row.is_manifest())),
             ));
         }
+        if self.proofs {
+            lines.extend(reasons(rows));
+        }
         lines
     }
+}
+
+/// As wide as `equivalent`.
+const PROOF_WIDTH: usize = 10;
+
+/// What a search of every state makes of a flaw, in a word or two.
+fn proof(flaw: Flaw) -> String {
+    match expected(flaw) {
+        Expected::Counterexample(_, actions) => counted(actions as u64, "action"),
+        Expected::Equivalent(_) => "equivalent".to_owned(),
+        Expected::Outside(_) => "outside".to_owned(),
+    }
+}
+
+/// What `proof` means, and why a flaw has no counterexample.
+fn reasons(rows: &[Row<'_>]) -> Vec<String> {
+    let mut lines = vec![
+        "proof: the fewest actions to what is wrong, where every state of a small world is \
+         searched; `deposed prove --flaw FLAW` shows them"
+            .to_owned(),
+    ];
+    let mut flaws: Vec<Flaw> = rows.iter().map(|row| row.hunt.flaw).collect();
+    flaws.dedup();
+    let without = flaws.into_iter().filter_map(|flaw| match expected(flaw) {
+        Expected::Counterexample(..) => None,
+        Expected::Equivalent(why) | Expected::Outside(why) => Some((flaw, why)),
+    });
+    let without: Vec<_> = without.collect();
+    let widest = without.iter().map(|(flaw, _)| flaw.name().len()).max();
+    let width = widest.unwrap_or(0);
+    lines.extend(
+        without
+            .into_iter()
+            .map(|(flaw, why)| format!("  {:width$}  {}: {why}", flaw.name(), proof(flaw))),
+    );
+    lines
 }
 
 /// The geometric mean of the ratios, each flaw counted once; a lower bound where uniform
@@ -287,7 +334,7 @@ mod tests {
             check: Check::ElectionBarrier,
             schedules: Schedules::Workload,
         };
-        let table = Table::new(&[hunt], 2, true);
+        let table = Table::new(&[hunt], 2, true, false);
         let row = Row {
             hunt,
             ours: vec![spoils(1, 100, true), spoils(3, 300, true)],
@@ -311,5 +358,49 @@ mod tests {
         };
         assert!(table.row(&lost).ends_with("ESCAPED"));
         assert!(table.sum(&[lost])[0].contains("1 row: 1 ESCAPED"));
+    }
+
+    #[test]
+    fn what_a_search_makes_of_a_flaw_stands_in_its_row_and_why_it_finds_nothing_below() {
+        let workload = Workload::named("workload");
+        let of = |flaw| Hunt {
+            flaw,
+            workload: &workload,
+            check: Check::Conduct,
+            schedules: Schedules::Workload,
+        };
+        let hunts = [Flaw::NoBarrier, Flaw::StaleRetry, Flaw::TokenPerKey].map(of);
+        let told = |proofs| {
+            let table = Table::new(&hunts, 1, false, proofs);
+            let rows = hunts.map(|hunt| Row {
+                hunt,
+                ours: vec![spoils(1, 100, true)],
+                uniform: Vec::new(),
+            });
+            let mut lines = vec![table.head()];
+            lines.extend(rows.iter().map(|row| table.row(row)));
+            lines.extend(table.sum(&rows));
+            lines
+        };
+        let lines = told(true);
+        let at = lines[0].find("proof").expect("a column") + "proof".len();
+        for (line, word) in lines[1..]
+            .iter()
+            .zip(["4 actions", "equivalent", "outside"])
+        {
+            assert!(line[..at].ends_with(word), "{lines:#?}");
+        }
+        let Expected::Outside(why) = expected(Flaw::TokenPerKey) else {
+            panic!("it needs two keys");
+        };
+        assert!(lines[lines.len() - 1].contains(why), "{lines:#?}");
+        let reasons = lines.iter().filter(|line| line.starts_with("  "));
+        assert_eq!(
+            reasons.count(),
+            2,
+            "what has a counterexample needs no reason"
+        );
+        // Of another system a search of ours says nothing.
+        assert!(told(false).iter().all(|line| !line.contains("proof")));
     }
 }

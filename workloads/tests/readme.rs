@@ -222,9 +222,13 @@ fn without_cpu(hunt: &str) -> Vec<Vec<&str>> {
         match words[..] {
             // 1.0 s of CPU
             [.., _, "s", "of", "CPU"] => words.truncate(words.len() - 4),
-            // Flaw, workload, check, seeds, simulated, CPU, harm.
-            [_, _, _, _, _, "s", _, "s", ..] => drop(words.drain(6..8)),
-            _ => {}
+            // Flaw, workload, check, proof, seeds, simulated, CPU, harm.
+            _ => {
+                let mut seconds = words.iter().enumerate().filter(|(_, word)| **word == "s");
+                if let Some((cpu, _)) = seconds.nth(1) {
+                    words.drain(cpu - 1..=cpu);
+                }
+            }
         }
     }
     lines

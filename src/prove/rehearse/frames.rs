@@ -25,6 +25,8 @@ const BETWEEN_CHECK_AND_ACT: Nanos = 20 * MS;
 pub(super) struct Frame {
     pub(super) what: Message,
     pub(super) sent: Nanos,
+    /// When it leaves in a run: what a client does at once is sent ahead of the story's pace.
+    pub(super) leaves: Nanos,
     /// When it is read: not at all if it is lost, twice if it is duplicated.
     pub(super) read: Vec<Nanos>,
 }
@@ -99,6 +101,9 @@ struct Walk<'s> {
     /// By client: when its leader last called storage in this term. What is not in the
     /// story is lost, and never answered.
     called: Vec<Option<Nanos>>,
+    /// By client: in which tick it last read an answer, and when it has done what it has done
+    /// at once since.
+    reading: Vec<Option<(u64, Nanos)>>,
     /// By client: its last release, a place in `told.frames`, until it contends again.
     released: Vec<Option<usize>>,
     /// A change that was checked ahead, and when.
@@ -133,6 +138,7 @@ impl Told {
             flight: Vec::new(),
             granted: vec![0; scope.clients],
             called: vec![None; scope.clients],
+            reading: vec![None; scope.clients],
             released: vec![None; scope.clients],
             ahead: None,
         };
@@ -165,6 +171,8 @@ impl Walk<'_> {
                 let granted = self.granted[client];
                 self.told.resigns_after.get_or_insert(self.now - granted);
                 self.note(client, Deed::Resigns);
+                // It does so by its timer.
+                self.reading[client] = None;
                 self.client(client, CandidateStep::Resign);
                 // A leader that resigns waits for what it has in hand.
                 if let Some(called) = self.called[client].take() {
@@ -174,6 +182,7 @@ impl Walk<'_> {
             Action::CrashClient(client) => {
                 self.told.client_crashes[client].push(self.now);
                 self.called[client] = None;
+                self.reading[client] = None;
                 self.released[client] = None;
                 self.client(client, CandidateStep::Crash);
             }
@@ -216,7 +225,20 @@ impl Walk<'_> {
             if wakes == Some(Says::Release) {
                 self.released[client] = Some(self.told.frames.len());
             }
-            self.send(message);
+            let leaves = self.goes_on(client);
+            self.send(message, leaves);
+        }
+    }
+
+    /// When a client does what the story has it do now: at once, if it has read an answer in
+    /// the same tick.
+    fn goes_on(&mut self, client: usize) -> Nanos {
+        match &mut self.reading[client] {
+            Some((tick, done)) if *tick == self.tick => {
+                *done += MS;
+                *done
+            }
+            _ => self.now,
         }
     }
 
@@ -243,13 +265,14 @@ impl Walk<'_> {
         // What it waits for, it may have waited for: see `Rules::waits`.
         self.clients[client] = next.waited();
         if let Some(message) = says.sent {
-            self.send(message);
+            let leaves = self.goes_on(client);
+            self.send(message, leaves);
         }
     }
 
     /// A message that is sent again while it is under way is one in a story, and is read as
     /// that; the second frame is lost.
-    fn send(&mut self, what: Message) {
+    fn send(&mut self, what: Message, leaves: Nanos) {
         let under_way = |at: &usize| self.told.frames[*at].what == what;
         if !self.flight.iter().any(under_way) {
             self.flight.push(self.told.frames.len());
@@ -257,6 +280,7 @@ impl Walk<'_> {
         self.told.frames.push(Frame {
             what,
             sent: self.now,
+            leaves,
             read: Vec::new(),
         });
     }
@@ -292,6 +316,7 @@ impl Walk<'_> {
                     return;
                 }
                 self.note(process.client, Deed::Reads);
+                self.reading[process.client] = Some((self.tick, self.now));
                 self.client(process.client, CandidateStep::Read(message));
                 if message.says() == Says::Granted {
                     self.granted[process.client] = self.now;
@@ -305,12 +330,16 @@ impl Walk<'_> {
             Reader::Store => {
                 let (next, says) = self.store.step(self.scope, StoreStep::Read(message));
                 self.store = next;
-                says.answer.into_iter().for_each(|answer| self.send(answer));
+                if let Some(answer) = says.answer {
+                    self.send(answer, self.now);
+                }
             }
             Reader::Storage => {
                 let (next, says) = self.storage.step(self.scope, StorageStep::Read(message));
                 self.storage = next;
-                says.answer.into_iter().for_each(|answer| self.send(answer));
+                if let Some(answer) = says.answer {
+                    self.send(answer, self.now);
+                }
             }
         }
     }

@@ -11,10 +11,7 @@ use std::collections::BTreeMap;
 use deposed_checkers::history::Nanos;
 
 use super::{
-    super::{
-        message::{Reader, Says},
-        scope::Scope,
-    },
+    super::{message::Reader, scope::Scope},
     Holds, Pace,
     frames::{Deed, Frame, Told},
 };
@@ -45,22 +42,6 @@ const ANSWERS: [(&str, Reader); 4] = [
     ("release-reply", Reader::Store),
     ("fence-reply", Reader::Storage),
 ];
-
-fn kind_of(says: Says) -> &'static str {
-    match says {
-        Says::Acquire => "acquire",
-        Says::Renew => "renew",
-        Says::Release => "release",
-        Says::Fence => "fence",
-        Says::Write => "write",
-        Says::Delete => "delete",
-        Says::Granted | Says::Denied => "acquire-reply",
-        Says::Renewed | Says::RenewDenied => "renew-reply",
-        Says::Released | Says::ReleaseDenied => "release-reply",
-        // A change that is stale is answered by its own kind, which passes.
-        Says::Fenced | Says::Stale => "fence-reply",
-    }
-}
 
 /// A client's pauses, from and until.
 type Pauses = Vec<(Nanos, Nanos)>;
@@ -217,7 +198,7 @@ impl Orders<'_> {
         let mut kinds: BTreeMap<&str, Vec<&Frame>> = BTreeMap::new();
         for frame in &self.told.frames {
             if frame.what.process().client == client {
-                let kind = kind_of(frame.what.says());
+                let kind = frame.what.says().kind();
                 kinds.entry(kind).or_default().push(frame);
             }
         }
@@ -256,10 +237,10 @@ impl Orders<'_> {
         };
         match frame.read[..] {
             [first, .., last] if crashes.iter().any(|at| (first..last).contains(at)) => {
-                let by = first.saturating_sub(frame.sent + TRAVEL).max(MS);
+                let by = first.saturating_sub(frame.leaves + TRAVEL).max(MS);
                 vec![Fate::Read { by }, Fate::Read { by: MS }]
             }
-            _ => vec![fate(frame, frame.sent)],
+            _ => vec![fate(frame, frame.leaves)],
         }
     }
 
