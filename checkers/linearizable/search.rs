@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::configs::{Config, Configs, Kinds};
-use super::pending::{self, Pending};
+use super::pending::{self, Pending, Slot};
 use super::states::{Id, States};
 use super::{Does, Limit, NEVER, Operation};
 use crate::history::Name;
@@ -54,10 +54,22 @@ mod walk;
 /// Any text that no answer to come begins with.
 const DEAD: Id = Id::MAX - 2;
 
-/// How many configurations are followed from one completion to the next: all.
-pub(crate) const ALL: usize = usize::MAX;
+/// How many configurations are followed from one completion to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Width {
+    /// At most so many, as long as they are enough.
+    pub few: usize,
+    /// How many completions are between two places to which there is a way back.
+    pub apart: usize,
+}
+
+/// All of them.
+pub(crate) const ALL: Width = Width {
+    few: usize::MAX,
+    apart: 64,
+};
 /// As many as are enough nearly always.
-pub(crate) const NARROW: usize = 8;
+pub(crate) const NARROW: Width = Width { few: 8, apart: 64 };
 /// So many configurations are made of one before it is enough, where few are followed.
 const ENOUGH: usize = 2;
 
@@ -98,11 +110,11 @@ pub(crate) fn search(
     starts: &[Id],
     states: &mut States,
     limit: Limit<'_>,
-    (until, few): (&AtomicU64, usize),
+    (until, width): (&AtomicU64, Width),
     steps: &mut u64,
 ) -> Found {
     let mut search = Search::of(operations, states, limit, steps);
-    search.follows(starts, until, few)
+    search.follows(starts, until, width)
 }
 
 struct Search<'a> {
@@ -111,6 +123,8 @@ struct Search<'a> {
     limit: Limit<'a>,
     steps: &'a mut u64,
     at: At,
+    /// What is under way before the operation that ends.
+    in_turn: Vec<(usize, Slot)>,
     appends: bool,
     /// By completion.
     completions: Vec<usize>,
@@ -122,8 +136,6 @@ struct Search<'a> {
     answers: BTreeMap<Name, u64>,
     /// Until when a state is of use: the last completion that saw what begins with it.
     alive: BTreeMap<Id, u64>,
-    /// The last of them that ruled a state out.
-    blamed: Option<usize>,
     /// The states met, when they are asked for.
     met: Option<BTreeSet<Id>>,
     /// How many configurations are followed.
@@ -149,6 +161,8 @@ struct At {
     lost_sets: Vec<usize>,
     /// How many of what is seen there is over.
     seen: usize,
+    /// The last of those that ruled a state out.
+    blamed: Option<usize>,
     /// Whether some configurations were left out.
     narrow: bool,
 }
@@ -185,15 +199,15 @@ impl<'a> Search<'a> {
             limit,
             steps,
             at: At::default(),
+            in_turn: Vec::new(),
             appends,
             completions,
             sees,
             sources: BTreeMap::new(),
             answers,
             alive: BTreeMap::new(),
-            blamed: None,
             met: None,
-            width: ALL,
+            width: usize::MAX,
             patience: 0,
             endless: false,
         }
@@ -206,6 +220,7 @@ impl<'a> Search<'a> {
         (slot, op): (usize, usize),
     ) -> Result<Configs, TooMuch> {
         let mut next = Configs::of(Kinds::of(&self.at.pending));
+        self.in_turn = self.in_turn();
         for mut config in configs.each() {
             config.set = self.at.pending.as_good_as(config.set);
             self.drives(config, (slot, op), &mut next)?;
@@ -332,7 +347,7 @@ impl<'a> Search<'a> {
     fn culprit(&mut self, configs: &Configs, (slot, op): (usize, usize)) -> NoOrder {
         let later =
             |blamed: &usize| self.operations[*blamed].complete > self.operations[op].complete;
-        if let Some(blamed) = self.blamed.filter(later) {
+        if let Some(blamed) = self.at.blamed.filter(later) {
             let could = Vec::new();
             return NoOrder { op: blamed, could };
         }

@@ -62,8 +62,8 @@ impl Search<'_> {
         }
         let later =
             |blamed: usize| self.operations[blamed].complete < self.operations[see].complete;
-        if self.blamed.is_none_or(later) {
-            self.blamed = Some(see);
+        if self.at.blamed.is_none_or(later) {
+            self.at.blamed = Some(see);
         }
         false
     }

@@ -20,10 +20,7 @@ use super::super::configs::{Config, Configs};
 use super::super::states::Id;
 use super::super::witness::cut;
 use super::super::{NEVER, Operation};
-use super::{ALL, At, Found, NoOrder, Search, TooMuch};
-
-/// How many completions are between two places to which there is a way back.
-const APART: usize = 64;
+use super::{ALL, At, Found, NoOrder, Search, TooMuch, Width};
 
 /// A place to go back to.
 struct Place {
@@ -36,10 +33,10 @@ struct Place {
 struct Trail(Vec<Place>);
 
 impl Trail {
-    fn keeps(&mut self, at: &At, configs: &Configs) {
-        let here = at.ended / APART;
+    fn keeps(&mut self, at: &At, configs: &Configs, apart: usize) {
+        let here = at.ended / apart;
         self.0.retain(|place| {
-            let there = place.at.ended / APART;
+            let there = place.at.ended / apart;
             there.is_multiple_of(((here - there) / 4).next_power_of_two().max(1))
         });
         self.0.push(Place {
@@ -60,7 +57,8 @@ impl Trail {
 }
 
 impl Search<'_> {
-    pub(super) fn follows(&mut self, starts: &[Id], until: &AtomicU64, few: usize) -> Found {
+    pub(super) fn follows(&mut self, starts: &[Id], until: &AtomicU64, width: Width) -> Found {
+        let Width { few, apart } = width;
         let mut configs = Configs::default();
         for start in starts {
             configs.add(Config::start(*start));
@@ -73,11 +71,11 @@ impl Search<'_> {
             if now > until.load(Ordering::Relaxed) {
                 break;
             }
-            if tries > 0 && self.at.ended > furthest + APART {
+            if tries > 0 && self.at.ended > furthest + apart {
                 (tries, self.width, self.patience) = (0, few, 0);
             }
-            if few != ALL && self.at.ended.is_multiple_of(APART) {
-                trail.keeps(&self.at, &configs);
+            if few != usize::MAX && self.at.ended.is_multiple_of(apart) {
+                trail.keeps(&self.at, &configs, apart);
             }
             self.begins_before(now);
             let Some(slot) = self.at.pending.slot(op) else {
@@ -96,22 +94,24 @@ impl Search<'_> {
                 }
                 furthest = furthest.max(self.at.ended);
                 if tries > 0 && furthest == self.at.ended {
-                    match self.window(8 << (2 * tries).min(40), op) {
+                    match self.window((apart << (2 * tries).min(40)).div_ceil(8), op) {
                         Ok(None) => {}
                         Ok(Some(no_order)) => return Found::NoOrder(no_order),
                         Err(limit) => return Found::TooMuch(limit, now),
                     }
                 }
                 tries += 1;
-                let back = APART << (2 * tries).min(40);
+                let back = apart << (2 * tries).min(40);
                 let Some(place) = trail.back(self.at.ended.saturating_sub(back)) else {
                     return Found::TooMuch(TooMuch::Bytes, now);
                 };
                 (self.at, configs) = place;
+                // What may come depends on where the search is.
+                self.sources.clear();
                 self.patience = tries;
                 self.width = match tries {
                     ..8 => few.saturating_mul(1 << (2 * tries)),
-                    _ => ALL,
+                    _ => usize::MAX,
                 };
                 continue;
             }

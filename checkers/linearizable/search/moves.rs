@@ -1,28 +1,30 @@
 //! What operations under way make of a configuration.
 
-use std::collections::BTreeSet;
-
 use super::super::configs::Config;
 use super::super::pending::{self, Slot};
 use super::super::states::Id;
 use super::super::{Does, NEVER, Operation};
 use super::{DEAD, Search};
 
-/// What may be moved in one closure: of those that do the same, the sure ones first, and
-/// those that end first before others.
+/// What may be moved in one closure, in its turn.
 pub(super) struct Moves {
     pub slots: Vec<(usize, Slot)>,
     pub groups: Vec<usize>,
     /// What some operation under way finds.
-    wanted: BTreeSet<Id>,
+    wanted: Vec<Id>,
     /// From where the operation that ends, or a swap, goes on.
-    pub leads: BTreeSet<Id>,
+    leads: Vec<Id>,
 }
 
 impl Moves {
     /// Whether some operation under way finds this state.
     pub fn wants(&self, state: Id) -> bool {
         self.wanted.contains(&state)
+    }
+
+    /// Whether the operation that ends, or a swap, goes on from this state.
+    pub fn lead_on(&self, state: Id) -> bool {
+        self.leads.contains(&state)
     }
 }
 
@@ -135,33 +137,45 @@ impl Search<'_> {
         }
     }
 
-    pub(super) fn moves(&self, from: &Config, op: usize) -> Moves {
-        let not_taken =
-            |(slot, other): &(usize, Slot)| other.op != op && !pending::has(&from.taken, *slot);
-        let mut slots: Vec<(usize, Slot)> = self.at.pending.slots().filter(not_taken).collect();
+    /// What is under way, in the order in which it takes effect of those that do the same: the
+    /// sure ones first, and those that end first before others.
+    pub(super) fn in_turn(&self) -> Vec<(usize, Slot)> {
+        let mut slots: Vec<(usize, Slot)> = self.at.pending.slots().collect();
         slots.sort_unstable_by_key(|(_, Slot { operation, .. })| {
             (operation.does, !operation.must, operation.complete)
         });
+        slots
+    }
+
+    pub(super) fn moves(&self, from: &Config, op: usize) -> Moves {
+        let not_taken =
+            |(slot, other): &(usize, Slot)| other.op != op && !pending::has(&from.taken, *slot);
+        let slots: Vec<(usize, Slot)> = self.in_turn.iter().copied().filter(not_taken).collect();
         if self.appends {
             let groups = (0..self.at.pending.groups.len()).collect();
             return Moves {
                 slots,
                 groups,
-                wanted: BTreeSet::new(),
-                leads: BTreeSet::new(),
+                wanted: Vec::new(),
+                leads: Vec::new(),
             };
         }
         let target = self.operations[op].does;
-        let found = slots.iter().map(|(_, slot)| slot.operation.does);
-        let found = found.chain([target]);
-        let mut wanted: BTreeSet<Id> = found.filter_map(Does::finds).collect();
-        let mut next: Vec<Id> = wanted.iter().copied().collect();
+        let mut wanted: Vec<Id> = Vec::new();
         let mut groups = Vec::new();
-        while let Some(state) = next.pop() {
-            for group in self.at.making.get(&state).into_iter().flatten() {
+        let finds = slots.iter().map(|(_, slot)| slot.operation.does.finds());
+        for state in finds.chain([target.finds()]).flatten() {
+            if !wanted.contains(&state) {
+                wanted.push(state);
+            }
+        }
+        let mut at = 0;
+        while let Some(state) = wanted.get(at) {
+            at += 1;
+            for group in self.at.making.get(state).into_iter().flatten() {
                 groups.push(*group);
                 let finds = self.at.pending.groups[*group].does.finds();
-                next.extend(finds.filter(|state| wanted.insert(*state)));
+                wanted.extend(finds.filter(|state| !wanted.contains(state)));
             }
         }
         groups.sort_unstable();

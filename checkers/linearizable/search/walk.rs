@@ -23,7 +23,7 @@ use super::super::pending::{self, Counts, Slot};
 use super::super::states::Id;
 use super::super::{Does, NEVER, Operation};
 use super::moves::Moves;
-use super::{ALL, Search, TooMuch};
+use super::{Search, TooMuch};
 
 /// What took effect.
 enum Used {
@@ -108,7 +108,7 @@ impl Search<'_> {
                 break;
             };
             let enough = found.is_some_and(|found| spent > found + self.patience);
-            if self.width != ALL && (enough || met.count / 64 > self.width) {
+            if self.width != usize::MAX && (enough || met.count / 64 > self.width) {
                 self.at.narrow = true;
                 break;
             }
@@ -162,7 +162,7 @@ impl Search<'_> {
         let fits = |does: Does| match does {
             // Where the place of the operation is open, it goes before others like it.
             _ if target.must && does == target.does && leg != Leg::After => false,
-            Does::Set(state) => sets && moves.leads.contains(&state),
+            Does::Set(state) => sets && moves.lead_on(state),
             Does::Swap(from, _) => !sets && from == config.state,
             Does::See(_) | Does::Append(_) => false,
         };

@@ -154,8 +154,16 @@ impl Searched {
         });
         let more = unanswered.filter_map(|operation| operation.does.leaves());
         let more = more.filter(|id| culprit.does.finds() != Some(*id));
-        // Where the search began in the midst anything may have been there.
-        let could: BTreeSet<u32> = match could.is_empty() || could.contains(&ANOTHER) {
+        // Where the search began in the midst anything may have been there; and what was there
+        // until another operation ended it does not tell.
+        let meanwhile = |other: &Operation| {
+            let ended = culprit.invoke < other.complete && other.complete < culprit.complete;
+            ended && other.does.leaves().is_some()
+        };
+        let is_open = could.is_empty()
+            || could.contains(&ANOTHER)
+            || (!self.kv && self.operations.iter().any(meanwhile));
+        let could: BTreeSet<u32> = match is_open {
             true => BTreeSet::new(),
             false => could.iter().copied().chain(more).collect(),
         };
@@ -199,6 +207,15 @@ impl Searched {
                     }
                 ),
                 "what the puts and appends made, in some order".to_owned(),
+            ),
+            (Does::Swap(from, to), None) => (
+                format!(
+                    "{name}'s cas of {key} from {} to {} succeeded, and no order of its writes \
+                     explains that",
+                    said(from),
+                    said(to)
+                ),
+                "failed".to_owned(),
             ),
             _ => (
                 format!("{name}'s operation on {key} fits into no order"),

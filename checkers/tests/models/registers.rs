@@ -225,3 +225,42 @@ fn a_sentence_leaves_out_no_value_that_may_have_been_there() {
         &[5, 6],
     );
 }
+
+/// Nor one that was there while the read was under way, until another write ended.
+#[test]
+fn a_sentence_leaves_out_no_value_that_was_there_for_a_while() {
+    convicts(
+        "1 invoke write 1\n1 ok write 1\n2 invoke read\n1 invoke write 2\n1 ok write 2\n\
+         2 ok read 3",
+        Register,
+        "process 2 read 3 of the register",
+        &[2, 5],
+    );
+    convicts(
+        "1 invoke write 1\n1 ok write 1\n1 invoke write 1\n1 ok write 1\n2 invoke read\n\
+         1 invoke write 2\n1 ok write 2\n2 ok read 3",
+        CasRegister,
+        "process 2 read 3 of the register, and no order of its writes explains that",
+        &[4, 7],
+    );
+}
+
+/// A cas that began before a write may have been just before it, after another write that
+/// nobody saw: however many are under way that does not depend on which of them end first.
+#[test]
+fn what_nobody_saw_before_a_write_explains_a_cas() {
+    let text = |before: &str, after: &str| {
+        format!(
+            "{before}1 invoke write 5\n2 invoke write 1\n1 ok write 5\n{after}4 invoke read\n\
+             4 ok read 5\n3 ok cas [1 2]\n2 ok write 1\n4 invoke read\n4 ok read 5"
+        )
+    };
+    let cas = "3 invoke cas [1 2]\n";
+    passes(&text(cas, ""), CasRegister);
+    convicts(
+        &text("", cas),
+        CasRegister,
+        "process 4 read 5 of the register",
+        &[3, 6, 8, 9],
+    );
+}
