@@ -72,18 +72,13 @@ impl Pending {
         self.by_op.get(&op).copied()
     }
 
-    /// What is in a slot.
-    pub fn at(&self, slot: usize) -> Option<&Slot> {
-        self.slots.get(slot)?.as_ref()
-    }
-
     /// Those with an end, by slot.
     pub fn slots(&self) -> impl Iterator<Item = (usize, Slot)> {
         let slots = self.slots.iter().enumerate();
         slots.filter_map(|(at, slot)| Some((at, (*slot)?)))
     }
 
-    /// The first index from which on the same may take effect as from this one on.
+    /// The lowest index before which the same began as before this one.
     pub fn as_good_as(&self, index: u64) -> u64 {
         let lost = self.lost.partition_point(|asked| *asked < index);
         let lost = lost.checked_sub(1).map(|last| self.lost[last]);

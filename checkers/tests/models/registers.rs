@@ -230,13 +230,6 @@ fn a_sentence_leaves_out_no_value_that_may_have_been_there() {
 #[test]
 fn a_sentence_leaves_out_no_value_that_was_there_for_a_while() {
     convicts(
-        "1 invoke write 1\n1 ok write 1\n2 invoke read\n1 invoke write 2\n1 ok write 2\n\
-         2 ok read 3",
-        Register,
-        "process 2 read 3 of the register",
-        &[2, 5],
-    );
-    convicts(
         "1 invoke write 1\n1 ok write 1\n1 invoke write 1\n1 ok write 1\n2 invoke read\n\
          1 invoke write 2\n1 ok write 2\n2 ok read 3",
         CasRegister,
