@@ -75,7 +75,12 @@ impl Part<'_> {
             let shorter = WINDOWS.into_iter().filter(|window| *window < ends.len());
             let longest = self.start.is_none().then_some(ends.len());
             for window in shorter.chain(longest) {
-                let (part, starts) = cut(&all, ends[ends.len() - window], until);
+                let from = ends[ends.len() - window];
+                // What began before may have taken effect before.
+                if from > self.operations[culprit].invoke && self.start.is_some() {
+                    continue;
+                }
+                let (part, starts) = cut(&all, from, until);
                 if shrinking.has_no_order(&part, &starts) {
                     return shrinking.shrinks(part, &starts);
                 }

@@ -130,13 +130,21 @@ impl Search<'_> {
 
     /// Whether so many completions up to this one have no order by themselves.
     fn window(&mut self, length: usize, op: usize) -> Result<Option<NoOrder>, TooMuch> {
-        if self.appends || length > self.at.ended {
+        let target = self.operations[op];
+        let until = target.complete;
+        // The operation itself has all of its time in the window.
+        let before = (self.completions)
+            .partition_point(|other| self.operations[*other].complete < target.invoke);
+        let Some(first) = (self.at.ended.checked_sub(length))
+            .zip(before.checked_sub(1))
+            .filter(|_| !self.appends)
+            .map(|(first, before)| first.min(before))
+        else {
             return Ok(None);
-        }
-        let until = self.operations[op].complete;
+        };
         let all = self.operations.iter().copied().enumerate();
         let all: Vec<(usize, Operation)> = all.filter(|(_, other)| other.invoke < until).collect();
-        let (part, starts) = cut(&all, self.end_of(self.at.ended - length), until);
+        let (part, starts) = cut(&all, self.end_of(first), until);
         let operations: Vec<Operation> = part.iter().map(|(_, operation)| *operation).collect();
         let mut within = Search::of(&operations, self.states, self.limit, self.steps);
         within.endless = true;

@@ -257,3 +257,73 @@ fn what_nobody_saw_before_a_write_explains_a_cas() {
         &[3, 6, 8, 9],
     );
 }
+
+/// Thirty clients that read, write and use `cas` at once, of which one call in `lost` is never
+/// answered.
+fn thirty_clients(lost: u64) -> String {
+    let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut any = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) % below
+    };
+    let mut text = String::new();
+    let mut held = "nil".to_owned();
+    let mut open: Vec<Option<(String, Option<String>)>> = vec![None; 30];
+    let mut processes: Vec<u64> = (0..30).collect();
+    for _ in 0..9_000 {
+        let client = any(30) as usize;
+        let process = processes[client];
+        match open[client].take() {
+            None => {
+                let (from, by) = (any(5), any(4));
+                let call = match any(3) {
+                    0 => "read".to_owned(),
+                    1 => format!("write {from}"),
+                    _ => format!("cas [{from} {}]", (from + 1 + by) % 5),
+                };
+                text += &format!("{process} invoke {call}\n");
+                open[client] = Some((call, None));
+            }
+            Some((call, None)) => {
+                let mut kind = "ok";
+                let mut ended = call.clone();
+                match call.split_once(' ') {
+                    None => ended = format!("read {held}"),
+                    Some(("write", value)) => held = value.to_owned(),
+                    Some((_, pair)) => match pair[1..4].split_once(' ') {
+                        Some((from, to)) if from == held => held = to.to_owned(),
+                        _ => kind = "fail",
+                    },
+                }
+                open[client] = Some((call, Some(format!("{kind} {ended}"))));
+            }
+            Some((call, Some(_))) if any(lost) == 0 => {
+                text += &format!("{process} info {call}\n");
+                processes[client] += 30;
+            }
+            Some((_, Some(ended))) => text += &format!("{process} {ended}\n"),
+        }
+    }
+    text
+}
+
+/// Some dozens of steps an operation, where a few ways are enough, and where a read that is
+/// wrong needs all of them for a short while.
+#[test]
+fn clients_that_all_use_cas_need_few_steps() {
+    for lost in [u64::MAX, 100] {
+        let text = thirty_clients(lost);
+        let wrong = format!("{text}9999 invoke read\n9999 ok read 7\n");
+        for (text, expected) in [(&text, "valid"), (&wrong, "violated")] {
+            let budget = Budget {
+                steps: 150_000,
+                ..Budget::default()
+            };
+            let judged = try_judge(text, Some(CasRegister), budget).unwrap();
+            let verdict = judged.verdicts.of(Check::RegisterLinearizable).unwrap();
+            assert_eq!(verdict.word(), expected, "{verdict:?}");
+        }
+    }
+}
