@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::pending::{Counts, no_more};
+use super::Does;
+use super::pending::{self, Counts, Pending, no_more};
 use super::states::Id;
 
 /// One way in which the object may stand.
@@ -14,8 +15,8 @@ pub(crate) struct Config {
     pub taken: Counts,
     /// How many of each group took effect, of those never answered.
     pub used: Counts,
-    /// When a state was last set whatever was there: a set that began before may
-    /// have been just before that one, seen by nobody. 0: not yet.
+    /// When a state was last set whatever was there: what began before may have been just
+    /// before that, if it begins with a set. 0: not yet.
     pub set: u64,
 }
 
@@ -30,12 +31,69 @@ impl Config {
     }
 }
 
+/// What the slots hold between two completions: what makes one configuration as good as
+/// another.
+#[derive(Default)]
+pub(crate) struct Kinds {
+    /// Those that only see.
+    sees: Counts,
+    /// Those that set, whatever was there.
+    sets: Counts,
+    /// Of each slot, from when on nobody has to see it: a set is seen by nobody before
+    /// another one.
+    free: Vec<u64>,
+}
+
+impl Kinds {
+    pub(super) fn of(pending: &Pending) -> Self {
+        let mut kinds = Kinds::default();
+        for (slot, pending::Slot { operation, .. }) in pending.slots() {
+            match operation.does {
+                Does::See(_) => pending::insert(&mut kinds.sees, slot),
+                Does::Set(_) => pending::insert(&mut kinds.sets, slot),
+                Does::Swap(..) | Does::Append(_) => {}
+            }
+            kinds.free.resize(kinds.free.len().max(slot + 1), 0);
+            if operation.must {
+                kinds.free[slot] = operation.invoke + 1;
+            }
+        }
+        kinds
+    }
+}
+
+/// What differs between configurations with one state.
+#[derive(Clone)]
+struct Way {
+    sees: Counts,
+    sets: Counts,
+    used: Counts,
+    set: u64,
+}
+
+impl Way {
+    /// Whether it can do all that the other can: nothing more is used, it was set no sooner,
+    /// all that only sees took effect here too, and what sets did so only there, where it
+    /// need not.
+    fn covers(&self, other: &Way, kinds: &Kinds) -> bool {
+        self.set >= other.set
+            && no_more(&self.used, &other.used)
+            && pending::without(&other.sees, &self.sees).next().is_none()
+            && pending::without(&self.sets, &other.sets).next().is_none()
+            && pending::without(&other.sets, &self.sets).all(|slot| kinds.free[slot] <= self.set)
+    }
+
+    fn bytes(&self) -> u64 {
+        96 + 4 * (self.sees.len() + self.sets.len() + self.used.len()) as u64
+    }
+}
+
 /// All ways in which the object may stand.
 #[derive(Default)]
 pub(crate) struct Configs {
-    /// By state and slots: what was used and when it was last set, none of which is
-    /// as good as another.
-    ways: BTreeMap<(Id, Counts), Vec<(Counts, u64)>>,
+    kinds: Kinds,
+    /// By state and slots that change it only as it is: none is as good as another.
+    ways: BTreeMap<(Id, Counts), Vec<Way>>,
     bytes: u64,
 }
 
@@ -43,46 +101,64 @@ pub(crate) struct Configs {
 const ENTRY: u64 = 96;
 
 impl Configs {
-    /// Adds one, unless another does all it can: the same state, no more used, and set
-    /// no sooner.
+    pub fn of(kinds: Kinds) -> Self {
+        Configs {
+            kinds,
+            ..Configs::default()
+        }
+    }
+
+    /// Adds one, unless another does all it can.
     pub fn add(&mut self, config: Config) {
         let Config {
             state,
-            taken,
+            mut taken,
             used,
             set,
         } = config;
+        let kinds = &self.kinds;
+        let way = Way {
+            sees: pending::both(&taken, &kinds.sees),
+            sets: pending::both(&taken, &kinds.sets),
+            used,
+            set,
+        };
+        for slot in pending::without(&way.sees, &Counts::new()) {
+            pending::remove(&mut taken, slot);
+        }
+        for slot in pending::without(&way.sets, &Counts::new()) {
+            pending::remove(&mut taken, slot);
+        }
         let taken_bytes = 4 * taken.len() as u64;
         let others = self.ways.entry((state, taken)).or_insert_with(|| {
             self.bytes += ENTRY + taken_bytes;
             Vec::new()
         });
-        let covered = |(other, at): &(Counts, u64)| *at >= set && no_more(other, &used);
-        if others.iter().any(covered) {
+        if others.iter().any(|other| other.covers(&way, kinds)) {
             return;
         }
-        others.retain(|(other, at)| {
-            let needless = set >= *at && no_more(&used, other);
+        others.retain(|other| {
+            let needless = way.covers(other, kinds);
             if needless {
-                self.bytes -= 32 + 4 * other.len() as u64;
+                self.bytes -= other.bytes();
             }
             !needless
         });
-        self.bytes += 32 + 4 * used.len() as u64;
-        others.push((used, set));
+        self.bytes += way.bytes();
+        others.push(way);
     }
 
     /// Leaves at most so many: of each state those in which the least took effect. Whether
     /// there were more.
     pub fn narrows(&mut self, width: usize) -> bool {
-        let count: usize = self.ways.values().map(Vec::len).sum();
+        let count = self.len();
         if count <= width {
             return false;
         }
-        let mut ranked: Vec<(u32, Config)> = (self.each())
+        let mut ranked: Vec<((u32, u32), Config)> = (self.each())
             .map(|config| {
                 let taken: u32 = config.taken.iter().map(|word| word.count_ones()).sum();
-                (taken + config.used.iter().sum::<u32>(), config)
+                ((config.used.iter().sum::<u32>(), taken), config)
             })
             .collect();
         ranked.sort_by(|(one, this), (other, that)| (this.state, one).cmp(&(that.state, other)));
@@ -99,11 +175,16 @@ impl Configs {
             placed.push((place, config));
         }
         placed.sort_by_key(|(place, _)| *place);
-        *self = Configs::default();
+        self.ways.clear();
+        self.bytes = 0;
         for (_, config) in placed.into_iter().take(width) {
             self.add(config);
         }
         true
+    }
+
+    pub fn len(&self) -> usize {
+        self.ways.values().map(Vec::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -118,11 +199,19 @@ impl Configs {
     /// Each, in an order of its own that is always the same.
     pub fn each(&self) -> impl Iterator<Item = Config> {
         self.ways.iter().flat_map(|((state, taken), ways)| {
-            ways.iter().map(move |(used, set)| Config {
-                state: *state,
-                taken: taken.clone(),
-                used: used.clone(),
-                set: *set,
+            ways.iter().map(move |way| {
+                let mut all = taken.clone();
+                for slots in [&way.sees, &way.sets] {
+                    for slot in pending::without(slots, &Counts::new()) {
+                        pending::insert(&mut all, slot);
+                    }
+                }
+                Config {
+                    state: *state,
+                    taken: all,
+                    used: way.used.clone(),
+                    set: way.set,
+                }
             })
         })
     }

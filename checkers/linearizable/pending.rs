@@ -16,15 +16,24 @@ pub(super) struct Slot {
     pub operation: Operation,
 }
 
+/// What was never answered, and does the same.
+#[derive(Clone)]
+pub(super) struct Group {
+    pub does: Does,
+    /// When it was asked for, each time.
+    asked: Vec<u64>,
+}
+
 /// What may take effect now.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Pending {
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
     by_op: BTreeMap<usize, usize>,
-    /// What was never answered: what it does, and how often it was asked for.
-    pub groups: Vec<(Does, u32)>,
+    pub groups: Vec<Group>,
     of: BTreeMap<Does, usize>,
+    /// When any was asked for that was never answered.
+    lost: Vec<u64>,
 }
 
 impl Pending {
@@ -32,10 +41,14 @@ impl Pending {
         if operation.complete == NEVER {
             let next = self.groups.len();
             let at = *self.of.entry(operation.does).or_insert(next);
-            match self.groups.get_mut(at) {
-                Some(group) => group.1 += 1,
-                None => self.groups.push((operation.does, 1)),
+            if at == next {
+                self.groups.push(Group {
+                    does: operation.does,
+                    asked: Vec::new(),
+                });
             }
+            self.groups[at].asked.push(operation.invoke);
+            self.lost.push(operation.invoke);
             return;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -64,6 +77,29 @@ impl Pending {
         let slots = self.slots.iter().enumerate();
         slots.filter_map(|(at, slot)| Some((at, (*slot)?)))
     }
+
+    /// The lowest index before which the same began as before this one.
+    pub fn as_good_as(&self, index: u64) -> u64 {
+        let lost = self.lost.partition_point(|asked| *asked < index);
+        let lost = lost.checked_sub(1).map(|last| self.lost[last]);
+        let invokes = self
+            .slots
+            .iter()
+            .flatten()
+            .map(|slot| slot.operation.invoke);
+        let last = invokes.filter(|invoke| *invoke < index).chain(lost).max();
+        last.map_or(0, |last| last + 1)
+    }
+
+    /// Whether one of the group is left that began before this index.
+    pub fn is_left(&self, used: &Counts, group: usize, before: u64) -> bool {
+        let Group { asked, .. } = &self.groups[group];
+        used_of(used, group) < count(asked.partition_point(|asked| *asked < before))
+    }
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 /// Whether the slot is in the set.
@@ -83,13 +119,36 @@ pub(super) fn remove(set: &mut Counts, slot: usize) {
     if let Some(word) = set.get_mut(slot / 32) {
         *word &= !(1 << (slot % 32));
     }
-    while set.last() == Some(&0) {
-        set.pop();
+    trim(set);
+}
+
+/// Those in the set of which the other has none.
+pub(super) fn without<'a>(set: &'a Counts, other: &'a Counts) -> impl Iterator<Item = usize> + 'a {
+    set.iter().enumerate().flat_map(|(at, word)| {
+        let mut left = word & !other.get(at).copied().unwrap_or(0);
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (bit < 32).then_some(32 * at + bit)
+        })
+    })
+}
+
+/// Those in both.
+pub(super) fn both(set: &Counts, other: &Counts) -> Counts {
+    let mut both = set.iter().zip(other).map(|(one, two)| one & two).collect();
+    trim(&mut both);
+    both
+}
+
+fn trim(counts: &mut Counts) {
+    while counts.last() == Some(&0) {
+        counts.pop();
     }
 }
 
 /// How many of a group are used.
-pub(super) fn used(counts: &Counts, group: usize) -> u32 {
+fn used_of(counts: &Counts, group: usize) -> u32 {
     counts.get(group).copied().unwrap_or(0)
 }
 

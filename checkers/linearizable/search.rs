@@ -17,45 +17,59 @@
 //! - *Unseen*: a set directly followed by another one is seen by nobody. It is not
 //!   placed when that happens: a configuration remembers when it was last set, and a set
 //!   that completes and began before that may have been just before it; so may a text
-//!   that was appended. So a set takes effect before its completion only where something
-//!   finds what it sets.
+//!   that was appended, and on a register whatever follows such a set ([`walk`]). So a set
+//!   takes effect before its completion only where the operation that ends needs it.
 //! - *Seen*: an operation that only sees takes effect as soon as its state is there.
 //! - *Wanted*: what need not have happened takes effect only if what it leaves is found
 //!   by an operation under way, at once or over others like it.
-//! - *Covered*: of two configurations alike in state and operations under way, one that
-//!   used no more of the never answered, and was set no sooner, makes the other needless.
+//! - *Covered*: of two configurations alike in state and in what took effect, one that used
+//!   no more of the never answered, and was set no sooner, makes the other needless. So it
+//!   does if more took effect there that only sees, or fewer sets that may be unseen.
 //! - *Ahead*: where texts are appended, the next answer that is not explained yet must
 //!   begin with the state, unless a set that can still come in between begins it.
 //! - *Dead*: a text that no answer to come begins with is seen by nobody until the next
 //!   set, so all such texts are one state. What would only lead there takes effect when
 //!   it completes, or unseen before the next set.
 //!
-//! Where they are many all the same, as with thirty clients that all use `cas`, most are
-//! not needed to find *an* order. So a few are followed first, those in which the least
-//! took effect ([`NARROW_FIRST`]): if they reach the end, there is an order. If none of
-//! them does, that proves nothing, and more are followed, in the end all.
+//! Where they are many all the same, as with operations that were never answered, most are
+//! not needed to find *an* order. So a few are followed, those in which the least took
+//! effect, and more of them only where those come to an end ([`follow`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::configs::{Config, Configs};
-use super::pending::{self, Pending};
+use super::configs::{Config, Configs, Kinds};
+use super::pending::{self, Pending, Slot};
 use super::states::{Id, States};
 use super::{Does, Limit, NEVER, Operation};
 use crate::history::Name;
 
 mod ahead;
+mod follow;
 mod moves;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 /// Any text that no answer to come begins with.
 const DEAD: Id = Id::MAX - 2;
 
-/// How many configurations are followed from one completion to the next: all.
-pub(crate) const ALL: [usize; 1] = [usize::MAX];
-/// First few of them, then more, then all.
-pub(crate) const NARROW_FIRST: [usize; 4] = [8, 32, 256, usize::MAX];
+/// How many configurations are followed from one completion to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Width {
+    /// At most so many, as long as they are enough.
+    pub few: usize,
+    /// How many completions are between two places to which there is a way back.
+    pub apart: usize,
+}
+
+/// All of them.
+pub(crate) const ALL: Width = Width {
+    few: usize::MAX,
+    apart: 64,
+};
+/// As many as are enough nearly always.
+pub(crate) const NARROW: Width = Width { few: 8, apart: 64 };
 /// So many configurations are made of one before it is enough, where few are followed.
 const ENOUGH: usize = 2;
 
@@ -88,120 +102,19 @@ pub(crate) enum TooMuch {
 }
 
 /// Searches for an order of operations, given in the order of their invokes, from any of
-/// these states on, with so many configurations at a time until one number of them is
-/// enough. Counts its work in `steps`; stops at the first completion past `until`, with an
-/// order up to there.
+/// these states on, with so many configurations at a time as long as those are enough.
+/// Counts its work in `steps`; stops at the first completion past `until`, with an order
+/// up to there.
 pub(crate) fn search(
     operations: &[Operation],
     starts: &[Id],
     states: &mut States,
     limit: Limit<'_>,
-    (until, widths): (&AtomicU64, &[usize]),
+    (until, width): (&AtomicU64, Width),
     steps: &mut u64,
 ) -> Found {
-    let mut furthest = 0;
-    let mut found = Found::Order;
-    for width in widths {
-        let narrow;
-        (found, narrow) = followed(operations, starts, states, limit, (until, *width), steps);
-        match &mut found {
-            Found::NoOrder(NoOrder { op, .. }) if narrow => {
-                furthest = furthest.max(operations[*op].complete);
-            }
-            Found::TooMuch(_, before) => {
-                *before = furthest.max(*before);
-                break;
-            }
-            Found::Order | Found::NoOrder(_) => break,
-        }
-    }
-    found
-}
-
-/// One search, with at most so many configurations at a time; whether any was left out.
-fn followed(
-    operations: &[Operation],
-    starts: &[Id],
-    states: &mut States,
-    limit: Limit<'_>,
-    (until, width): (&AtomicU64, usize),
-    steps: &mut u64,
-) -> (Found, bool) {
-    let appends = operations
-        .iter()
-        .any(|operation| matches!(operation.does, Does::Append(_)));
-    let mut completions: Vec<usize> = (0..operations.len())
-        .filter(|op| operations[*op].complete != NEVER)
-        .collect();
-    completions.sort_unstable_by_key(|op| operations[*op].complete);
-    let sees = match appends {
-        true => (completions.iter().copied())
-            .filter(|op| matches!(operations[*op].does, Does::See(_)) && operations[*op].must)
-            .collect(),
-        false => Vec::new(),
-    };
-    let mut answers: BTreeMap<Name, u64> = BTreeMap::new();
-    for see in &sees {
-        if let Does::See(seen) = operations[*see].does {
-            answers.insert(states.name(seen).into(), operations[*see].complete);
-        }
-    }
-    let mut configs = Configs::default();
-    for start in starts {
-        configs.add(Config::start(*start));
-    }
-    let mut search = Search {
-        operations,
-        states,
-        limit,
-        steps,
-        begun: 0,
-        pending: Pending::default(),
-        making: BTreeMap::new(),
-        appending: Vec::new(),
-        appends,
-        lost_sets: Vec::new(),
-        sees,
-        seen: 0,
-        sources: BTreeMap::new(),
-        answers,
-        alive: BTreeMap::new(),
-        blamed: None,
-        met: None,
-        width,
-        narrow: false,
-    };
-    for op in completions {
-        let now = operations[op].complete;
-        if now > until.load(Ordering::Relaxed) {
-            break;
-        }
-        search.begins_before(now);
-        let Some(slot) = search.pending.slot(op) else {
-            continue;
-        };
-        let mut next = Configs::default();
-        for config in configs.each() {
-            if let Err(limit) = search.drives(config, (slot, op), &mut next) {
-                return (Found::TooMuch(limit, now), search.narrow);
-            }
-        }
-        if next.is_empty() {
-            let narrow = search.narrow;
-            let no_order = match narrow {
-                true => NoOrder {
-                    op,
-                    could: Vec::new(),
-                },
-                false => search.culprit(&configs, (slot, op)),
-            };
-            return (Found::NoOrder(no_order), narrow);
-        }
-        search.narrow |= next.narrows(width);
-        configs = next;
-        search.ends(op);
-    }
-    (Found::Order, search.narrow)
+    let mut search = Search::of(operations, states, limit, steps);
+    search.follows(starts, until, width)
 }
 
 struct Search<'a> {
@@ -209,63 +122,137 @@ struct Search<'a> {
     states: &'a mut States,
     limit: Limit<'a>,
     steps: &'a mut u64,
-    /// How many operations have begun.
-    begun: usize,
-    pending: Pending,
-    /// Groups never answered, by the state that they leave.
-    making: BTreeMap<Id, Vec<usize>>,
-    /// Those that append.
-    appending: Vec<usize>,
+    at: At,
+    /// What is under way before the operation that ends.
+    in_turn: Vec<(usize, Slot)>,
     appends: bool,
-    /// Sets that were never answered.
-    lost_sets: Vec<usize>,
+    /// By completion.
+    completions: Vec<usize>,
     /// Where texts are appended: what was seen, by completion.
     sees: Vec<usize>,
-    /// How many of those are over.
-    seen: usize,
     /// For each of them, the sets that it may be explained by.
     sources: BTreeMap<usize, Vec<usize>>,
     /// Each text that was seen, and when it was last.
     answers: BTreeMap<Name, u64>,
     /// Until when a state is of use: the last completion that saw what begins with it.
     alive: BTreeMap<Id, u64>,
-    /// The last of them that ruled a state out.
-    blamed: Option<usize>,
     /// The states met, when they are asked for.
     met: Option<BTreeSet<Id>>,
     /// How many configurations are followed.
     width: usize,
-    /// Whether some were left out.
+    /// How much more of what was never answered may take effect at once than has to, where few
+    /// configurations are followed.
+    patience: usize,
+    /// Whether what was never answered may take effect any number of times.
+    endless: bool,
+}
+
+/// Where a search is.
+#[derive(Clone, Default)]
+struct At {
+    /// How many operations have ended.
+    ended: usize,
+    /// How many have begun.
+    begun: usize,
+    pending: Pending,
+    /// Groups never answered, by the state that they leave.
+    making: BTreeMap<Id, Vec<usize>>,
+    /// Where texts are appended: sets that were never answered.
+    lost_sets: Vec<usize>,
+    /// How many of what is seen there is over.
+    seen: usize,
+    /// The last of those that ruled a state out.
+    blamed: Option<usize>,
+    /// Whether some configurations were left out.
     narrow: bool,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(
+        operations: &'a [Operation],
+        states: &'a mut States,
+        limit: Limit<'a>,
+        steps: &'a mut u64,
+    ) -> Self {
+        let appends = operations
+            .iter()
+            .any(|operation| matches!(operation.does, Does::Append(_)));
+        let mut completions: Vec<usize> = (0..operations.len())
+            .filter(|op| operations[*op].complete != NEVER)
+            .collect();
+        completions.sort_unstable_by_key(|op| operations[*op].complete);
+        let sees = match appends {
+            true => (completions.iter().copied())
+                .filter(|op| matches!(operations[*op].does, Does::See(_)) && operations[*op].must)
+                .collect(),
+            false => Vec::new(),
+        };
+        let mut answers: BTreeMap<Name, u64> = BTreeMap::new();
+        for see in &sees {
+            if let Does::See(seen) = operations[*see].does {
+                answers.insert(states.name(seen).into(), operations[*see].complete);
+            }
+        }
+        Search {
+            operations,
+            states,
+            limit,
+            steps,
+            at: At::default(),
+            in_turn: Vec::new(),
+            appends,
+            completions,
+            sees,
+            sources: BTreeMap::new(),
+            answers,
+            alive: BTreeMap::new(),
+            met: None,
+            width: usize::MAX,
+            patience: 0,
+            endless: false,
+        }
+    }
+
+    /// The next operation ends: every configuration in which the object may stand then.
+    fn ends_one(
+        &mut self,
+        configs: &Configs,
+        (slot, op): (usize, usize),
+    ) -> Result<Configs, TooMuch> {
+        let mut next = Configs::of(Kinds::of(&self.at.pending));
+        self.in_turn = self.in_turn();
+        for mut config in configs.each() {
+            config.set = self.at.pending.as_good_as(config.set);
+            self.drives(config, (slot, op), &mut next)?;
+        }
+        Ok(next)
+    }
     fn begins_before(&mut self, now: u64) {
-        while let Some(operation) = self.operations.get(self.begun)
+        while let Some(operation) = self.operations.get(self.at.begun)
             && operation.invoke < now
         {
             let idle = !operation.must && matches!(operation.does, Does::See(_));
             if !idle {
-                let groups = self.pending.groups.len();
-                self.pending.begins(self.begun, *operation);
-                if operation.complete == NEVER && matches!(operation.does, Does::Set(_)) {
-                    self.lost_sets.push(self.begun);
+                let groups = self.at.pending.groups.len();
+                self.at.pending.begins(self.at.begun, *operation);
+                let lost = operation.complete == NEVER;
+                if lost && self.appends && matches!(operation.does, Does::Set(_)) {
+                    self.at.lost_sets.push(self.at.begun);
                 }
-                if self.pending.groups.len() > groups {
-                    match operation.does.leaves() {
-                        Some(state) => self.making.entry(state).or_default().push(groups),
-                        None => self.appending.push(groups),
-                    }
+                if self.at.pending.groups.len() > groups
+                    && let Some(state) = operation.does.leaves()
+                {
+                    self.at.making.entry(state).or_default().push(groups);
                 }
             }
-            self.begun += 1;
+            self.at.begun += 1;
         }
     }
 
     fn ends(&mut self, op: usize) {
-        self.pending.ends(op);
-        if self.sees.get(self.seen) == Some(&op) {
-            self.seen += 1;
+        self.at.pending.ends(op);
+        if self.sees.get(self.at.seen) == Some(&op) {
+            self.at.seen += 1;
             self.sources.remove(&op);
         }
     }
@@ -283,8 +270,20 @@ impl Search<'_> {
             next.add(from);
             return Ok(());
         }
-        let target = self.operations[op];
         self.sees_at(&mut from, op);
+        if self.appends {
+            return self.appends_on(from, op, next);
+        }
+        if !self.operations[op].must {
+            next.add(from.clone());
+        }
+        self.walks(from, op, next)
+    }
+
+    /// Where texts are appended: adds to `next` every configuration that `from` can become by
+    /// the end of an operation that has not taken effect.
+    fn appends_on(&mut self, from: Config, op: usize, next: &mut Configs) -> Result<(), TooMuch> {
+        let target = self.operations[op];
         let hidden = matches!(target.does, Does::Set(_) | Does::Append(_));
         let unseen = hidden && from.set > target.invoke;
         if (unseen || !target.must) && self.goes_on(&from, Some(op)) {
@@ -296,21 +295,10 @@ impl Search<'_> {
         let mut made = 0;
         while let Some(config) = queue.pop_front() {
             if self.width != usize::MAX && (made == ENOUGH || visited.len() / 8 > self.width) {
-                self.narrow = true;
+                self.at.narrow = true;
                 break;
             }
-            *self.steps += 1;
-            if *self.steps > self.limit.steps {
-                return Err(TooMuch::Steps);
-            }
-            if self.limit.stop.load(Ordering::Relaxed) {
-                return Err(TooMuch::Time);
-            }
-            let groups = 64 * self.pending.groups.len() as u64;
-            let held = next.bytes() + 96 * visited.len() as u64 + groups + self.states.bytes();
-            if held > self.limit.bytes {
-                return Err(TooMuch::Bytes);
-            }
+            self.counts(next, visited.len())?;
             if !self.goes_on(&config, None) {
                 continue;
             }
@@ -338,11 +326,28 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// One more configuration is looked at, if the limit allows.
+    fn counts(&mut self, next: &Configs, visited: usize) -> Result<(), TooMuch> {
+        *self.steps += 1;
+        if *self.steps > self.limit.steps {
+            return Err(TooMuch::Steps);
+        }
+        if self.limit.stop.load(Ordering::Relaxed) {
+            return Err(TooMuch::Time);
+        }
+        let groups = 64 * self.at.pending.groups.len() as u64;
+        let held = next.bytes() + 96 * visited as u64 + groups + self.states.bytes();
+        if held > self.limit.bytes {
+            return Err(TooMuch::Bytes);
+        }
+        Ok(())
+    }
+
     /// Where it went wrong, and what could have been there.
     fn culprit(&mut self, configs: &Configs, (slot, op): (usize, usize)) -> NoOrder {
         let later =
             |blamed: &usize| self.operations[*blamed].complete > self.operations[op].complete;
-        if let Some(blamed) = self.blamed.filter(later) {
+        if let Some(blamed) = self.at.blamed.filter(later) {
             let could = Vec::new();
             return NoOrder { op: blamed, could };
         }

@@ -19,7 +19,7 @@ static FOREVER: AtomicU64 = AtomicU64::new(u64::MAX);
 const WINDOWS: [usize; 4] = [8, 32, 128, 512];
 
 /// A state that no operation names.
-const ANOTHER: Id = Id::MAX - 1;
+pub(crate) const ANOTHER: Id = Id::MAX - 1;
 
 /// Operations in the order of their invokes, and where they start.
 pub(crate) struct Part<'a> {
@@ -41,14 +41,7 @@ impl Part<'_> {
             }
         };
         let operations: Vec<Operation> = part.iter().map(|(_, operation)| *operation).collect();
-        match search(
-            &operations,
-            &starts,
-            states,
-            limit,
-            (&FOREVER, &ALL),
-            &mut 0,
-        ) {
+        match search(&operations, &starts, states, limit, (&FOREVER, ALL), &mut 0) {
             Found::NoOrder(NoOrder { op, .. }) => Some(op),
             Found::Order | Found::TooMuch(..) => None,
         }
@@ -82,7 +75,12 @@ impl Part<'_> {
             let shorter = WINDOWS.into_iter().filter(|window| *window < ends.len());
             let longest = self.start.is_none().then_some(ends.len());
             for window in shorter.chain(longest) {
-                let (part, starts) = cut(&all, ends[ends.len() - window], until);
+                let from = ends[ends.len() - window];
+                // What began before may have taken effect before.
+                if from > self.operations[culprit].invoke && self.start.is_some() {
+                    continue;
+                }
+                let (part, starts) = cut(&all, from, until);
                 if shrinking.has_no_order(&part, &starts) {
                     return shrinking.shrinks(part, &starts);
                 }
@@ -97,7 +95,11 @@ impl Part<'_> {
 
 /// What ends at `from` or later, and the states that may have been there: any. What
 /// began before may have taken effect before.
-fn cut(all: &[(usize, Operation)], from: u64, until: u64) -> (Vec<(usize, Operation)>, Vec<Id>) {
+pub(super) fn cut(
+    all: &[(usize, Operation)],
+    from: u64,
+    until: u64,
+) -> (Vec<(usize, Operation)>, Vec<Id>) {
     let mut part: Vec<(usize, Operation)> = (all.iter().copied())
         .filter(|(_, operation)| operation.complete >= from)
         .collect();
@@ -135,7 +137,7 @@ impl Shrinking<'_> {
             starts,
             self.states,
             test,
-            (&FOREVER, &ALL),
+            (&FOREVER, ALL),
             &mut self.steps,
         );
         matches!(found, Found::NoOrder(_))

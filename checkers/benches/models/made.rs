@@ -11,16 +11,24 @@ pub enum Shape {
     Register,
     /// A register of five values, with `cas`.
     Cas,
+    /// The same, where one call in a hundred is never answered, and its client begins anew.
+    Crashing,
 }
 
 impl Shape {
-    pub const ALL: [Shape; 3] = [Shape::FencedLock, Shape::Register, Shape::Cas];
+    pub const ALL: [Shape; 4] = [
+        Shape::FencedLock,
+        Shape::Register,
+        Shape::Cas,
+        Shape::Crashing,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Shape::FencedLock => "fenced-lock",
             Shape::Register => "register",
             Shape::Cas => "cas-register",
+            Shape::Crashing => "cas, 1 % lost",
         }
     }
 
@@ -53,6 +61,8 @@ pub enum Call {
 /// A line: who, whether it completes the call, ok or failed, and the call.
 pub struct Line {
     pub client: usize,
+    /// As which process: another one after each call that was never answered.
+    pub process: u64,
     pub kind: LineKind,
     pub call: Call,
 }
@@ -62,6 +72,8 @@ pub enum LineKind {
     Begins,
     Happened,
     Failed,
+    /// It may have happened.
+    Lost,
 }
 
 #[derive(Clone, Copy)]
@@ -76,6 +88,7 @@ pub struct Lines {
     made: Made,
     random: u64,
     clients: Vec<Doing>,
+    processes: Vec<u64>,
     /// Who holds the lock.
     holder: Option<usize>,
     token: i64,
@@ -93,6 +106,7 @@ impl Lines {
             made: *made,
             random: 0x9E37_79B9_7F4A_7C15 ^ made.clients,
             clients: vec![Doing::Nothing; made.clients as usize],
+            processes: (0..made.clients).collect(),
             holder: None,
             token: 0,
             value: None,
@@ -122,7 +136,7 @@ impl Lines {
                     Call::Write(self.next_value)
                 }
             },
-            Shape::Cas => match self.any(3) {
+            Shape::Cas | Shape::Crashing => match self.any(3) {
                 0 => Call::Read(None),
                 1 => Call::Write(self.any(5) as i64),
                 _ => {
@@ -167,6 +181,23 @@ impl Lines {
         })
     }
 
+    fn is_lost(&mut self) -> bool {
+        self.made.shape == Shape::Crashing && self.any(100) == 0
+    }
+
+    fn line(&mut self, client: usize, kind: LineKind, call: Call) -> Line {
+        let process = self.processes[client];
+        if kind == LineKind::Lost {
+            self.processes[client] += self.made.clients;
+        }
+        Line {
+            client,
+            process,
+            kind,
+            call,
+        }
+    }
+
     /// The answer, or a lie in its place.
     fn answers(&mut self, call: Call) -> Call {
         let late = self.begun >= self.made.operations / 10 * 9;
@@ -175,8 +206,10 @@ impl Lines {
         }
         let lie = match call {
             Call::Acquire(Some(token)) => Call::Acquire(Some(token - self.made.clients as i64 - 1)),
-            Call::Read(_) if self.made.shape == Shape::Cas => Call::Read(Some(7)),
-            Call::Read(_) => Call::Read(self.before.front().copied().flatten()),
+            Call::Read(_) if self.made.shape == Shape::Register => {
+                Call::Read(self.before.front().copied().flatten())
+            }
+            Call::Read(_) => Call::Read(Some(7)),
             call => return call,
         };
         self.lied = true;
@@ -205,8 +238,7 @@ impl Iterator for Lines {
                     let call = self.asks(client);
                     self.begun += 1;
                     self.clients[client] = Doing::Asked(call);
-                    let kind = LineKind::Begins;
-                    return Some(Line { client, kind, call });
+                    return Some(self.line(client, LineKind::Begins, call));
                 }
                 Doing::Asked(call) => {
                     if let Some((answer, happened)) = self.takes_effect(client, call) {
@@ -216,10 +248,11 @@ impl Iterator for Lines {
                 Doing::Done(call, happened) => {
                     self.clients[client] = Doing::Nothing;
                     let (kind, call) = match happened {
+                        _ if self.is_lost() => (LineKind::Lost, call),
                         true => (LineKind::Happened, self.answers(call)),
                         false => (LineKind::Failed, call),
                     };
-                    return Some(Line { client, kind, call });
+                    return Some(self.line(client, kind, call));
                 }
             }
         }

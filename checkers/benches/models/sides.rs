@@ -57,7 +57,7 @@ fn deposed(made: &Made) -> (&'static str, Duration) {
     let model = match made.shape {
         Shape::FencedLock => Model::FencedMutex,
         Shape::Register => Model::Register,
-        Shape::Cas => Model::CasRegister,
+        Shape::Cas | Shape::Crashing => Model::CasRegister,
     };
     let value = |value: Option<i64>| value.map_or(Value::Nil, Value::Int);
     let entries = Lines::of(made).enumerate().map(|(index, line)| {
@@ -72,11 +72,12 @@ fn deposed(made: &Made) -> (&'static str, Duration) {
         Ok::<_, Infallible>(Entry {
             index,
             time: None,
-            process: line.client.to_string().into(),
+            process: line.process.to_string().into(),
             kind: match line.kind {
                 LineKind::Begins => Kind::Invoke,
                 LineKind::Happened => Kind::Ok,
                 LineKind::Failed => Kind::Fail,
+                LineKind::Lost => Kind::Info,
             },
             f: f.into(),
             key: None,
@@ -106,14 +107,15 @@ type State = (Option<usize>, i64, Option<i64>);
 
 impl porcupine_rs::Model for Object {
     type State = State;
-    type Op = (usize, Call);
+    /// Who, what, and whether it was answered.
+    type Op = (usize, Call, bool);
     type Metadata = ();
 
     fn init() -> State {
         (None, 0, None)
     }
 
-    fn step(state: &State, (client, call): &Self::Op) -> (bool, State) {
+    fn step(state: &State, (client, call, answered): &Self::Op) -> (bool, State) {
         let (holder, token, value) = *state;
         match call {
             Call::Acquire(Some(new)) => {
@@ -125,6 +127,8 @@ impl porcupine_rs::Model for Object {
             Call::Release => (holder == Some(*client), (None, token, value)),
             Call::Read(found) => (*found == value, *state),
             Call::Write(value) => (true, (holder, token, Some(*value))),
+            // It failed, which nobody was told; or only at the end of the history.
+            Call::Cas(from, _) if !answered && value != Some(*from) => (true, *state),
             Call::Cas(from, to) => (value == Some(*from), (holder, token, Some(*to))),
         }
     }
@@ -132,6 +136,7 @@ impl porcupine_rs::Model for Object {
 
 fn porcupine(made: &Made) -> (&'static str, Duration) {
     let mut open: Vec<Option<i64>> = vec![None; made.clients as usize];
+    let mut lost: Vec<(usize, i64, Call)> = Vec::new();
     let mut operations: Vec<Operation<Object>> = Vec::new();
     for (index, line) in Lines::of(made).enumerate() {
         let now = index as i64;
@@ -143,11 +148,28 @@ fn porcupine(made: &Made) -> (&'static str, Duration) {
                 client_id: Some(client as u32),
                 call_time: open[client].take().unwrap(),
                 return_time: now,
-                op: (client, line.call),
+                op: (client, line.call, true),
                 metadata: None,
             }),
+            LineKind::Lost => {
+                let call_time = open[client].take().unwrap();
+                // A read that was not answered says nothing.
+                if !matches!(line.call, Call::Read(_)) {
+                    lost.push((client, call_time, line.call));
+                }
+            }
         }
     }
+    // What was never answered ends after all that was.
+    let end = operations.iter().map(|operation| operation.return_time);
+    let end = end.max().unwrap_or(0) + 1;
+    operations.extend(lost.into_iter().map(|(client, call_time, call)| Operation {
+        client_id: Some(client as u32),
+        call_time,
+        return_time: end,
+        op: (client, call, false),
+        metadata: None,
+    }));
     // Its own limit is past the one that the process has.
     let long = Duration::from_secs(3_600);
     let (result, time) = timed(false, || {

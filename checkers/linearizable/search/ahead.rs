@@ -35,9 +35,9 @@ impl Search<'_> {
 
     /// Whether what is seen next can still be explained; `except` took effect.
     pub(super) fn goes_on(&mut self, config: &Config, except: Option<usize>) -> bool {
-        let mut upcoming = self.sees[self.seen..].iter().copied();
+        let mut upcoming = self.sees[self.at.seen..].iter().copied();
         let next = upcoming.find(|see| {
-            let slot = self.pending.slot(*see);
+            let slot = self.at.pending.slot(*see);
             Some(*see) != except && !slot.is_some_and(|slot| pending::has(&config.taken, slot))
         });
         let Some(see) = next else { return true };
@@ -62,8 +62,8 @@ impl Search<'_> {
         }
         let later =
             |blamed: usize| self.operations[blamed].complete < self.operations[see].complete;
-        if self.blamed.is_none_or(later) {
-            self.blamed = Some(see);
+        if self.at.blamed.is_none_or(later) {
+            self.at.blamed = Some(see);
         }
         false
     }
@@ -72,10 +72,10 @@ impl Search<'_> {
     pub(super) fn sources_of(&self, see: usize, seen: Id) -> Vec<usize> {
         let seen = self.states.name(seen);
         let until = self.operations[see].complete;
-        let under_way = self.pending.slots().map(|(_, slot)| slot.op);
-        let later = (self.begun..self.operations.len())
+        let under_way = self.at.pending.slots().map(|(_, slot)| slot.op);
+        let later = (self.at.begun..self.operations.len())
             .take_while(|op| self.operations[*op].invoke < until);
-        let lost = self.lost_sets.iter().copied();
+        let lost = self.at.lost_sets.iter().copied();
         (lost.chain(under_way).chain(later))
             .filter(|op| match self.operations[*op].does {
                 Does::Set(state) => seen.starts_with(self.states.name(state)),
@@ -89,16 +89,16 @@ impl Search<'_> {
         if Some(set) == except {
             return false;
         }
-        if set >= self.begun {
+        if set >= self.at.begun {
             return true;
         }
         if operation.complete == NEVER {
-            let mut groups = self.pending.groups.iter().enumerate();
-            return groups.any(|(at, (does, asked))| {
-                *does == operation.does && pending::used(&config.used, at) < *asked
+            let mut groups = self.at.pending.groups.iter().enumerate();
+            return groups.any(|(at, group)| {
+                group.does == operation.does && self.at.pending.is_left(&config.used, at, NEVER)
             });
         }
-        let slot = self.pending.slot(set);
+        let slot = self.at.pending.slot(set);
         slot.is_some_and(|slot| !pending::has(&config.taken, slot))
     }
 }

@@ -64,26 +64,83 @@ fn history(dice: &mut Dice) -> Vec<Operation> {
     operations
 }
 
+/// Of five clients that append to a text of two letters, and put another one.
+fn texts(dice: &mut Dice) -> (Vec<Operation>, States) {
+    let lies = dice.below(4) == 0;
+    let mut states = States::default();
+    let letters = ["", "a", "b"].map(|name| states.id(name));
+    let (mut state, mut now) = (letters[0], 0);
+    let mut operations: Vec<Operation> = Vec::new();
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    for _ in 0..50 {
+        now += 1;
+        if open.len() < 5 && operations.len() < 14 && dice.below(3) > 0 {
+            let letter = letters[dice.below(3) as usize];
+            let does = match dice.below(6) {
+                0 | 1 => Does::Set(letter),
+                2 | 3 if letter != letters[0] => Does::Append(letter),
+                _ => Does::See(letter),
+            };
+            open.push((operations.len(), false));
+            operations.push(Operation {
+                invoke: now,
+                complete: NEVER,
+                must: false,
+                does,
+                process: 0,
+            });
+        } else if !open.is_empty() {
+            let place = dice.below(open.len() as u64) as usize;
+            let (op, happened) = open[place];
+            let operation = &mut operations[op];
+            if happened {
+                (operation.complete, operation.must) = (now, true);
+                open.swap_remove(place);
+                continue;
+            }
+            open[place].1 = true;
+            match &mut operation.does {
+                // A lie: it did not take effect.
+                _ if lies && dice.below(8) == 0 => {}
+                Does::See(seen) => *seen = state,
+                Does::Set(set) => state = *set,
+                Does::Append(text) => state = states.append(state, *text),
+                Does::Swap(..) => {}
+            }
+        }
+    }
+    (operations, states)
+}
+
 #[test]
 fn few_ways_first_come_to_what_all_ways_come_to() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let (mut widened, mut without) = (0, 0);
+    let (mut back, mut without) = (0, 0);
     for round in 0..20_000 {
-        let operations = history(&mut dice);
-        let found = |widths: &[usize]| {
-            let until = (&AtomicU64::new(u64::MAX), widths);
-            let mut states = States::default();
-            search(&operations, &[0], &mut states, LIMIT, until, &mut 0)
+        let (operations, names) = match round % 2 {
+            0 => (history(&mut dice), States::default()),
+            _ => texts(&mut dice),
         };
-        let all = found(&ALL);
-        assert_eq!(
-            found(&[1, 2, usize::MAX]),
-            all,
-            "round {round}: {operations:?}"
-        );
-        without += usize::from(all != Found::Order);
-        widened += usize::from(all == Found::Order && found(&[1]) != all);
+        let found = |width: Width| {
+            let until = (&AtomicU64::new(u64::MAX), width);
+            let (mut states, mut steps) = (names.clone(), 0);
+            let found = search(&operations, &[0], &mut states, LIMIT, until, &mut steps);
+            let found = match found {
+                Found::NoOrder(NoOrder { op, .. }) => Some(op),
+                Found::Order => None,
+                Found::TooMuch(..) => panic!("there is enough"),
+            };
+            (found, steps)
+        };
+        let (all, steps) = found(ALL);
+        let few = [(1, 1), (1, 2), (2, 4), (1, 64)];
+        for width in few.map(|(few, apart)| Width { few, apart }) {
+            let (found, more) = found(width);
+            assert_eq!(found, all, "round {round}, {width:?}: {operations:?}");
+            back += usize::from(more > steps);
+        }
+        without += usize::from(all.is_some());
     }
-    assert!(widened > 100, "{widened} had to be widened");
+    assert!(back > 1_000, "{back} were not enough at first");
     assert!(without > 1_000, "{without} have no order");
 }

@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Asked, Kept, WITNESS_STEPS, object};
-use crate::linearizable::search::{Found, NARROW_FIRST, NoOrder, search};
+use crate::linearizable::search::{Found, NARROW, NoOrder, search};
 use crate::linearizable::states::States;
-use crate::linearizable::witness::Part;
+use crate::linearizable::witness::{ANOTHER, Part};
 use crate::linearizable::{Does, Limit, Operation};
 use crate::model::calls::Calls;
 use crate::model::{Model, words};
 use crate::register_linearizable::Datum;
 use crate::verdict::Evidence;
+
+/// Of what could have made a part of a text, so many are shown.
+const PARTS_SHOWN: usize = 8;
 
 /// A key that is searched.
 pub(super) struct Searched {
@@ -74,7 +77,7 @@ impl Searched {
             &starts,
             &mut self.states,
             limit,
-            (until, &NARROW_FIRST),
+            (until, NARROW),
             &mut 0,
         );
         if let Some(culprit) = self.no_order() {
@@ -88,6 +91,25 @@ impl Searched {
             Found::NoOrder(NoOrder { op, .. }) => Some(self.operations[*op].complete),
             Found::Order | Found::TooMuch(..) => None,
         }
+    }
+
+    /// What could have made a part of the text that was seen, by when it was: the last of
+    /// those that began.
+    fn parts(&self, culprit: &Operation) -> Vec<usize> {
+        let Does::See(seen) = culprit.does else {
+            return Vec::new();
+        };
+        let seen = self.states.name(seen);
+        let began = |operation: &Operation| operation.invoke < culprit.complete;
+        let numbered = self.operations.iter().enumerate().rev();
+        let parts = numbered.filter(|(_, operation)| match operation.does {
+            Does::Set(text) | Does::Append(text) if self.kv && began(operation) => {
+                let text = self.states.name(text);
+                !text.is_empty() && seen.contains(text)
+            }
+            _ => false,
+        });
+        parts.map(|(at, _)| at).take(PARTS_SHOWN).collect()
     }
 
     pub(super) fn evidence(
@@ -108,8 +130,16 @@ impl Searched {
             steps: limit.steps.min(WITNESS_STEPS),
             ..limit
         };
-        let witness = part.witness(*op, &mut states, limit);
+        let mut witness = part.witness(*op, &mut states, limit);
         let culprit = &self.operations[*op];
+        let alone = witness.len() == 1;
+        let parts = if alone {
+            self.parts(culprit)
+        } else {
+            Vec::new()
+        };
+        let strange = alone && parts.is_empty();
+        witness.extend(parts);
         let name = calls.process(culprit.process);
         let key = object(calls.key(self.key));
         let said = |id: u32| match self.kv {
@@ -124,7 +154,16 @@ impl Searched {
         });
         let more = unanswered.filter_map(|operation| operation.does.leaves());
         let more = more.filter(|id| culprit.does.finds() != Some(*id));
-        let could: BTreeSet<u32> = match could.is_empty() {
+        // Where the search began in the midst anything may have been there; and what was there
+        // until another operation ended it does not tell.
+        let meanwhile = |other: &Operation| {
+            let ended = culprit.invoke < other.complete && other.complete < culprit.complete;
+            ended && other.does.leaves().is_some()
+        };
+        let is_open = could.is_empty()
+            || could.contains(&ANOTHER)
+            || (!self.kv && self.operations.iter().any(meanwhile));
+        let could: BTreeSet<u32> = match is_open {
             true => BTreeSet::new(),
             false => could.iter().copied().chain(more).collect(),
         };
@@ -151,6 +190,13 @@ impl Searched {
                 ),
                 only.clone(),
             ),
+            (Does::See(seen), _) if self.kv && strange => (
+                format!(
+                    "{name} got {} of {key}, and nobody had put or appended any part of it by then",
+                    said(seen)
+                ),
+                "what the puts and appends made, in some order".to_owned(),
+            ),
             (Does::See(seen), _) => (
                 format!(
                     "{name} got {} of {key}, and no order of its {} explains that",
@@ -161,6 +207,15 @@ impl Searched {
                     }
                 ),
                 "what the puts and appends made, in some order".to_owned(),
+            ),
+            (Does::Swap(from, to), None) => (
+                format!(
+                    "{name}'s cas of {key} from {} to {} succeeded, and no order of its writes \
+                     explains that",
+                    said(from),
+                    said(to)
+                ),
+                "failed".to_owned(),
             ),
             _ => (
                 format!("{name}'s operation on {key} fits into no order"),

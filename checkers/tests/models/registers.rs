@@ -225,3 +225,105 @@ fn a_sentence_leaves_out_no_value_that_may_have_been_there() {
         &[5, 6],
     );
 }
+
+/// Nor one that was there while the read was under way, until another write ended.
+#[test]
+fn a_sentence_leaves_out_no_value_that_was_there_for_a_while() {
+    convicts(
+        "1 invoke write 1\n1 ok write 1\n1 invoke write 1\n1 ok write 1\n2 invoke read\n\
+         1 invoke write 2\n1 ok write 2\n2 ok read 3",
+        CasRegister,
+        "process 2 read 3 of the register, and no order of its writes explains that",
+        &[4, 7],
+    );
+}
+
+/// A cas that began before a write may have been just before it, after another write that
+/// nobody saw: however many are under way that does not depend on which of them end first.
+#[test]
+fn what_nobody_saw_before_a_write_explains_a_cas() {
+    let text = |before: &str, after: &str| {
+        format!(
+            "{before}1 invoke write 5\n2 invoke write 1\n1 ok write 5\n{after}4 invoke read\n\
+             4 ok read 5\n3 ok cas [1 2]\n2 ok write 1\n4 invoke read\n4 ok read 5"
+        )
+    };
+    let cas = "3 invoke cas [1 2]\n";
+    passes(&text(cas, ""), CasRegister);
+    convicts(
+        &text("", cas),
+        CasRegister,
+        "process 4 read 5 of the register",
+        &[3, 6, 8, 9],
+    );
+}
+
+/// Thirty clients that read, write and use `cas` at once, of which one call in `lost` is never
+/// answered.
+fn thirty_clients(lost: u64) -> String {
+    let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut any = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) % below
+    };
+    let mut text = String::new();
+    let mut held = "nil".to_owned();
+    let mut open: Vec<Option<(String, Option<String>)>> = vec![None; 30];
+    let mut processes: Vec<u64> = (0..30).collect();
+    for _ in 0..9_000 {
+        let client = any(30) as usize;
+        let process = processes[client];
+        match open[client].take() {
+            None => {
+                let (from, by) = (any(5), any(4));
+                let call = match any(3) {
+                    0 => "read".to_owned(),
+                    1 => format!("write {from}"),
+                    _ => format!("cas [{from} {}]", (from + 1 + by) % 5),
+                };
+                text += &format!("{process} invoke {call}\n");
+                open[client] = Some((call, None));
+            }
+            Some((call, None)) => {
+                let mut kind = "ok";
+                let mut ended = call.clone();
+                match call.split_once(' ') {
+                    None => ended = format!("read {held}"),
+                    Some(("write", value)) => held = value.to_owned(),
+                    Some((_, pair)) => match pair[1..4].split_once(' ') {
+                        Some((from, to)) if from == held => held = to.to_owned(),
+                        _ => kind = "fail",
+                    },
+                }
+                open[client] = Some((call, Some(format!("{kind} {ended}"))));
+            }
+            Some((call, Some(_))) if any(lost) == 0 => {
+                text += &format!("{process} info {call}\n");
+                processes[client] += 30;
+            }
+            Some((_, Some(ended))) => text += &format!("{process} {ended}\n"),
+        }
+    }
+    text
+}
+
+/// Some dozens of steps an operation, where a few ways are enough, and where a read that is
+/// wrong needs all of them for a short while.
+#[test]
+fn clients_that_all_use_cas_need_few_steps() {
+    for lost in [u64::MAX, 100] {
+        let text = thirty_clients(lost);
+        let wrong = format!("{text}9999 invoke read\n9999 ok read 7\n");
+        for (text, expected) in [(&text, "valid"), (&wrong, "violated")] {
+            let budget = Budget {
+                steps: 150_000,
+                ..Budget::default()
+            };
+            let judged = try_judge(text, Some(CasRegister), budget).unwrap();
+            let verdict = judged.verdicts.of(Check::RegisterLinearizable).unwrap();
+            assert_eq!(verdict.word(), expected, "{verdict:?}");
+        }
+    }
+}

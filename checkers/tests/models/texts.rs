@@ -29,6 +29,41 @@ fn appends_take_effect_in_one_order() {
     );
 }
 
+/// A text that by itself is wrong is shown with whatever could have made a part of it.
+#[test]
+fn what_made_a_wrong_text_is_shown() {
+    let read = |read: &str| {
+        format!(
+            "1 invoke append \"x\"\n1 ok append\n1 invoke append \"-\"\n1 ok append\n\
+             1 invoke append \"y\"\n1 ok append\n2 invoke get\n2 ok get \"{read}\""
+        )
+    };
+    passes(&read("x-y"), Kv);
+    convicts(&read("yx"), Kv, "process 2 got \"yx\"", &[0, 1, 4, 5, 6, 7]);
+    convicts(
+        &read("z"),
+        Kv,
+        "and nobody had put or appended any part of it by then",
+        &[6, 7],
+    );
+}
+
+/// Of two appends that are alike one may be unseen before a put, though it ends first and the
+/// other one, which began after the put, was seen already.
+#[test]
+fn of_appends_that_are_alike_either_may_be_the_one_that_was_seen() {
+    let append = "1 invoke append \"a\"\n";
+    let text = |before: &str, after: &str| {
+        format!(
+            "{before}2 invoke put \"x\"\n2 ok put\n{after}3 invoke append \"a\"\n\
+             2 invoke get\n2 ok get \"xa\"\n1 ok append\n3 ok append\n\
+             2 invoke get\n2 ok get \"xa\""
+        )
+    };
+    passes(&text(append, ""), Kv);
+    convicts(&text("", append), Kv, "got \"xa\"", &[2, 3, 6, 7, 8, 9]);
+}
+
 #[test]
 fn a_put_replaces_what_was_there() {
     let read = |read: &str| {
