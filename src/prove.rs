@@ -16,6 +16,7 @@
 //! - the state of the world, and what follows from it: `state`. It holds numbers of nodes; the
 //!   `catalogue` knows which, and takes each step of a core once.
 //! - [`Rules`]: which states are one, rule by rule, with the argument for each.
+//! - [`Premise`]: what these rules take for granted of the cores, asked of each node.
 //! - [`Broken`]: what must hold.
 //! - [`Search`]: breadth first, on all cores; the same result on any number of them.
 //! - [`Story`]: the shortest way to what is wrong, as data; [`history`]: as a history.
@@ -49,6 +50,7 @@ mod catalogue;
 mod counterexample;
 mod flaws;
 mod message;
+mod premise;
 mod property;
 mod reduce;
 mod rehearse;
@@ -64,6 +66,7 @@ pub use candidate::{Candidate, CandidateSays, CandidateStep, Work};
 pub use counterexample::{History, TICK, history};
 pub use flaws::{Expected, expected, rules_for, scope as scope_of};
 pub use message::{Message, Process, Reader, Says};
+pub use premise::Premise;
 pub use property::{Broken, Inductive, JUDGED};
 pub use reduce::Rules;
 pub use rehearse::{Holds, Pace, Rehearsed, rehearse, schedule};

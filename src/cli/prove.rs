@@ -59,42 +59,7 @@ pub(super) fn prove(args: &ProveArgs, console: &mut Console<'_>) -> Result<Exit,
     }
     let scope = flaw.map_or(bounds.clone(), |flaw| scope_of(flaw, &bounds));
     let found = search(&scope, rules_for(flaw), args, console);
-    if flaw.is_some() || found.end != End::Holds {
-        return told(&scope, flaw, &found, None, &shelf, console);
-    }
-    // Some rules of a proof take for granted what a correct core does. Whether it does is
-    // seen without them, in a world small enough to be searched so.
-    let smaller = smaller(&scope);
-    let again = search(&smaller, Rules::FLAWED, args, console);
-    match again.end {
-        End::Holds => told(
-            &scope,
-            None,
-            &found,
-            Some((&smaller, &again)),
-            &shelf,
-            console,
-        ),
-        _ => told(&smaller, None, &again, None, &shelf, console),
-    }
-}
-
-/// No larger than a world in which each planted flaw shows that can.
-fn smaller(scope: &Scope) -> Scope {
-    let smaller = Scope {
-        clients: scope.clients.min(2),
-        ttl: scope.ttl.min(2),
-        in_flight: scope.in_flight.min(2),
-        ..scope.clone()
-    };
-    match smaller.validate() {
-        Ok(()) => smaller,
-        // A ttl of which such a drift leaves nothing.
-        Err(_) => Scope {
-            ttl: scope.ttl,
-            ..smaller
-        },
-    }
+    told(&scope, flaw, &found, &shelf, console)
 }
 
 fn search(scope: &Scope, rules: Rules, args: &ProveArgs, console: &Console<'_>) -> Found {
@@ -117,7 +82,6 @@ fn told(
     scope: &Scope,
     flaw: Option<Flaw>,
     found: &Found,
-    again: Option<(&Scope, &Found)>,
     shelf: &Shelf,
     console: &mut Console<'_>,
 ) -> Result<Exit, Halt> {
@@ -142,16 +106,12 @@ fn told(
         }
         End::Holds => {
             writeln!(console.out, "holds  {world}\n\n{cost}: all that there are")?;
-            if let Some((smaller, again)) = again {
-                writeln!(
-                    console.out,
-                    "once more with ttl {} and {} in flight, and nothing taken for granted of the \
-                     cores: {}",
-                    smaller.ttl,
-                    smaller.in_flight,
-                    self::cost(again)
-                )?;
-            }
+            let [stores, storages, clients] = found.nodes;
+            writeln!(
+                console.out,
+                "what is left out because the cores would refuse or ignore it was asked of them: in \
+                 {stores} states of the store, {storages} of storage, {clients} of a client"
+            )?;
             Exit::Valid
         }
         End::Deep | End::OutOfTime => {
@@ -218,6 +178,7 @@ fn failure(broken: Broken, title: &str, history: &History) -> String {
     history.events.iter().for_each(|event| exhibits.see(event));
     let defects = match broken {
         Broken::Inductive(inductive) => vec![format!("it is not so that {inductive}")],
+        Broken::Premise(premise) => vec![format!("it is not so that {premise}")],
         Broken::Check(_) => Vec::new(),
     };
     let failure = Failure {
@@ -242,7 +203,7 @@ fn shown(
 ) -> Result<String, Halt> {
     let rehearsed = match broken {
         Broken::Check(check) => Some(rehearsed(story, scope, flaw, check)),
-        Broken::Inductive(_) => None,
+        Broken::Inductive(_) | Broken::Premise(_) => None,
     };
     if let Some(Rehearsed {
         outcome,
