@@ -6,8 +6,14 @@
 //! other can do all that the first can, and perhaps more (a simulation). So where nothing is
 //! broken with the rules, nothing is without them. What is broken where clients or the
 //! network do more than they would (`Rules::tellable`) is looked for again where they do
-//! not. Each rule has a test that compares both searches. Where a rule rests on what a core
-//! does with a message, each core is asked whether it does that ([`Premise`]).
+//! not. Each rule has a test that compares both searches.
+//!
+//! Where a rule rests on what a core does with a message (`dead_answers`, `settled`, `graves`,
+//! `refusals`, `unanswered`), each core is asked whether it does that ([`Premise`]). Of the
+//! network nothing is taken for granted: it may do what it likes. What is left, and is argued
+//! here alone: that a core compares names and numbers and does no more with them (`names`,
+//! `symmetry`, and what is said there), that it makes of a long tick what `waits` and `over`
+//! say, and that storage reads of overtaken terms only what it words its refusals by.
 //!
 //! [`Premise`]: super::Premise
 //!

@@ -3,7 +3,7 @@
 use super::NOBODYS;
 use crate::prove::{
     catalogue::View,
-    message::{Message, Process, Reader, Says},
+    message::{Message, Reader, Says},
     state::State,
 };
 
