@@ -114,9 +114,11 @@ impl Asked<'_> {
         unawaited.retain(|answer| !self.node.awaits(*answer));
         let own = [
             CandidateStep::Tick { skips: false },
+            CandidateStep::Tick { skips: true },
             CandidateStep::Wake,
             CandidateStep::Look,
             CandidateStep::Act { deletes: false },
+            CandidateStep::Act { deletes: true },
             CandidateStep::Resign,
         ];
         let reads = self.answers.iter().copied().map(CandidateStep::Read);
