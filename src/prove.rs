@@ -16,6 +16,7 @@
 //! - the state of the world, and what follows from it: `state`. It holds numbers of nodes; the
 //!   `catalogue` knows which, and takes each step of a core once.
 //! - [`Rules`]: which states are one, rule by rule, with the argument for each.
+//! - [`Premise`]: what these rules take for granted of the cores, asked of each node.
 //! - [`Broken`]: what must hold.
 //! - [`Catalogue`], [`View`]: a [`State`] and what is [`Next`], for a search of another kind.
 //! - [`Search`]: breadth first, on all cores; the same result on any number of them.
@@ -52,6 +53,7 @@ mod counterexample;
 mod flaws;
 mod memory;
 mod message;
+mod premise;
 mod property;
 mod reduce;
 mod rehearse;
@@ -69,6 +71,7 @@ pub use counterexample::{History, TICK, history};
 pub use flaws::{Expected, expected, rules_for, scope as scope_of};
 pub use memory::{LEAST_MEMORY, least_memory, least_states};
 pub use message::{Message, Process, Reader, Says};
+pub use premise::Premise;
 pub use property::{Broken, Inductive, JUDGED};
 pub use reduce::Rules;
 pub use rehearse::{Holds, Pace, Rehearsed, rehearse, schedule};

@@ -6,19 +6,18 @@
 //! is which number stands for which node, and numbers differ from run to run: nothing that
 //! is told may depend on their order.
 
+mod about;
 mod nodes;
+mod shelf;
 
-use std::{
-    hash::{Hash, Hasher},
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use deposed_checkers::{history::Token, verdict::Check};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-use xxhash_rust::xxh3::Xxh3;
 
-use crate::{flaw::Planted, lease::Reply};
+use crate::flaw::Planted;
+
+pub(super) use about::{AboutCandidate, AboutStorage, AboutStore};
+pub(super) use shelf::Table;
 
 use super::{
     candidate::{Candidate, CandidateStep},
@@ -26,28 +25,11 @@ use super::{
     reduce::Rules,
     scope::Scope,
     storage_node::{StorageNode, StorageStep},
-    store_node::{StoreNode, StoreStep, lease},
+    store_node::{StoreNode, StoreStep},
 };
+use shelf::{Copy, Shelf};
 
 pub use nodes::Nodes;
-
-/// A table that nobody walks through: its order is nobody's business.
-pub(super) type Table<K, V> = HashMap<K, V, FxBuildHasher>;
-
-/// Nodes under numbers, shared by all threads.
-struct Shelf<T> {
-    numbers: Table<Arc<T>, u32>,
-    nodes: Vec<Arc<T>>,
-}
-
-impl<T> Default for Shelf<T> {
-    fn default() -> Self {
-        Self {
-            numbers: Table::default(),
-            nodes: Vec::new(),
-        }
-    }
-}
 
 /// What all threads share.
 pub struct Catalogue {
@@ -86,7 +68,7 @@ impl Catalogue {
     pub fn sizes(&self) -> [usize; 3] {
         fn size<T>(shelf: &RwLock<Shelf<T>>) -> usize {
             let shelf = shelf.read().unwrap_or_else(PoisonError::into_inner);
-            shelf.nodes.len()
+            shelf.size()
         }
         [
             size(&self.stores),
@@ -99,88 +81,6 @@ impl Catalogue {
 /// What a node has outside of itself at most, in bytes: a record in a tree, some names and
 /// renewals, its counts and its places in the shelf.
 const AROUND_A_NODE: usize = 1_024;
-
-/// One thread's copy of a shelf, with what it works out of each node.
-struct Copy<T, About> {
-    nodes: Vec<(Arc<T>, About)>,
-}
-
-impl<T: Hash + Eq, About> Copy<T, About> {
-    fn number(&mut self, shelf: &RwLock<Shelf<T>>, node: T, about: impl Fn(&T) -> About) -> u32 {
-        let number = {
-            let mut shelf = shelf.write().unwrap_or_else(PoisonError::into_inner);
-            match shelf.numbers.get(&node) {
-                Some(number) => *number,
-                None => {
-                    let number = u32::try_from(shelf.nodes.len()).expect("fewer nodes than 2^32");
-                    let node = Arc::new(node);
-                    shelf.numbers.insert(node.clone(), number);
-                    shelf.nodes.push(node);
-                    number
-                }
-            }
-        };
-        self.catch_up(shelf, number, about);
-        number
-    }
-
-    /// Others may have numbered nodes since.
-    fn catch_up(&mut self, shelf: &RwLock<Shelf<T>>, number: u32, about: impl Fn(&T) -> About) {
-        if (number as usize) < self.nodes.len() {
-            return;
-        }
-        let shelf = shelf.read().unwrap_or_else(PoisonError::into_inner);
-        let new = shelf.nodes[self.nodes.len()..].iter();
-        self.nodes
-            .extend(new.map(|node| (node.clone(), about(node))));
-    }
-}
-
-/// What a search asks of a store again and again.
-#[derive(Clone, Debug)]
-pub(super) struct AboutStore {
-    /// Of what it holds, by content: the same in every run.
-    pub hash: u64,
-    /// The tokens in it, as bits.
-    pub tokens: u64,
-    /// The processes in it, and their requests.
-    pub asked: [Option<(Process, u64)>; 2],
-    pub granted: Token,
-    /// The highest token on record.
-    pub counter: Token,
-    /// Who holds the lease, under which token, and for how long yet.
-    pub holding: Option<(Process, Token, u64)>,
-}
-
-/// What a search asks of storage again and again.
-#[derive(Clone, Debug)]
-pub(super) struct AboutStorage {
-    pub tokens: u64,
-    pub highest: Token,
-    pub seen: Token,
-    /// Whether the change under the highest token was applied.
-    pub changed: bool,
-}
-
-/// What a search asks of a client again and again.
-#[derive(Clone, Debug)]
-pub(super) struct AboutCandidate {
-    pub hash: u64,
-    pub tokens: u64,
-    pub requests: u64,
-    /// Whether its last acquire is still asked.
-    pub asks: bool,
-    pub attempts: u64,
-    pub life: u64,
-    pub believes: bool,
-    pub token: Option<Token>,
-    /// For how many ticks of the store's clock it may believe yet; `None`: without end.
-    pub longest: Option<u64>,
-    /// The token whose barrier it knows to be set.
-    pub fenced: Option<Token>,
-    /// Whether it remembers anything that it may forget.
-    pub forgets: bool,
-}
 
 /// What a step comes to: the node after it, what it sends, and what it breaks.
 #[derive(Clone, Copy, Debug)]
@@ -206,111 +106,9 @@ pub struct View<'a> {
     candidate_steps: Table<(u32, usize, CandidateStep), Came>,
     awaited: Table<(u32, Message), bool>,
     settled: Table<(u32, Message), Option<Message>>,
-    forgotten: Table<(u32, u64, Token), u32>,
     stores_renamed: Table<(u32, StoreNames), u32>,
     storages_renamed: Table<(u32, u64), u32>,
     candidates_renamed: Table<(u32, CandidateNames), u32>,
-}
-
-fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = Xxh3::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// A bit each. What is beyond them is not renamed: see [`Rules::names`].
-fn bit(number: u64) -> u64 {
-    1u64.checked_shl(u32::try_from(number).unwrap_or(u32::MAX))
-        .unwrap_or(0)
-}
-
-fn about_store(node: &StoreNode) -> AboutStore {
-    let mut tokens = 0;
-    let mut asked = [None; 2];
-    let mut note = |holder: &_, request| {
-        let who = Some((Process::of(holder), request));
-        let place = asked
-            .iter_mut()
-            .find(|place| place.is_none() || **place == who);
-        *place.expect("a store and its disk name two at most") = who;
-        (Clone::clone(holder), request)
-    };
-    node.renamed(
-        |token| {
-            tokens |= bit(token);
-            token
-        },
-        &mut note,
-    );
-    let holding = node.core.holding(0, &lease());
-    AboutStore {
-        hash: hash_of(node),
-        tokens: tokens & !1,
-        asked,
-        granted: node.granted,
-        counter: node
-            .core
-            .record(&lease())
-            .map_or(0, |record| record.counter),
-        holding: holding.map(|held| (Process::of(held.holder), held.token, held.expiry)),
-    }
-}
-
-fn about_storage(node: &StorageNode) -> AboutStorage {
-    let mut tokens = 0;
-    node.renamed(|token| {
-        tokens |= bit(token);
-        token
-    });
-    AboutStorage {
-        tokens: tokens & !1,
-        highest: node.highest(),
-        seen: node.seen,
-        changed: node.changed(),
-    }
-}
-
-fn asks(node: &Candidate, requests: u64) -> bool {
-    let request = u64::from(requests.trailing_zeros());
-    let granted = Reply::Granted { request, token: 0 };
-    node.core.awaits(&granted)
-}
-
-fn about_candidate(scope: &Scope, node: &Candidate) -> AboutCandidate {
-    let (mut tokens, mut requests, mut attempts) = (0, 0, 0);
-    node.renamed(
-        |token| {
-            tokens |= bit(token);
-            token
-        },
-        |request| {
-            requests |= bit(request);
-            request
-        },
-        |attempt| {
-            attempts |= bit(attempt);
-            attempt
-        },
-        node.life,
-    );
-    let endless = node
-        .core
-        .belief()
-        .is_some_and(|belief| belief.until.is_none());
-    let longest = (!endless).then(|| scope.drift.longest(node.core.remaining(0), node.since_skip));
-    AboutCandidate {
-        hash: hash_of(node),
-        tokens: tokens & !1,
-        asks: asks(node, requests),
-        requests,
-        attempts,
-        life: node.life,
-        believes: node.core.is_leader(0),
-        token: node.core.token(),
-        longest,
-        fenced: node.work.filter(|work| work.fenced).map(|work| work.token),
-        forgets: node.core.forgetting(|_| false, Token::MAX) != node.core,
-    }
 }
 
 impl View<'_> {
@@ -321,13 +119,10 @@ impl View<'_> {
             + self.candidate_steps.allocation_size()
             + self.awaited.allocation_size()
             + self.settled.allocation_size()
-            + self.forgotten.allocation_size()
             + self.stores_renamed.allocation_size()
             + self.storages_renamed.allocation_size()
             + self.candidates_renamed.allocation_size();
-        let copies = size_of_val(self.stores.nodes.as_slice())
-            + size_of_val(self.storages.nodes.as_slice())
-            + size_of_val(self.candidates.nodes.as_slice());
+        let copies = self.stores.bytes() + self.storages.bytes() + self.candidates.bytes();
         (tables + copies) as u64
     }
 }
@@ -337,15 +132,14 @@ impl<'a> View<'a> {
     pub fn new(all: &'a Catalogue) -> Self {
         Self {
             all,
-            stores: Copy { nodes: Vec::new() },
-            storages: Copy { nodes: Vec::new() },
-            candidates: Copy { nodes: Vec::new() },
+            stores: Copy::default(),
+            storages: Copy::default(),
+            candidates: Copy::default(),
             store_steps: Table::default(),
             storage_steps: Table::default(),
             candidate_steps: Table::default(),
             awaited: Table::default(),
             settled: Table::default(),
-            forgotten: Table::default(),
             stores_renamed: Table::default(),
             storages_renamed: Table::default(),
             candidates_renamed: Table::default(),
@@ -353,52 +147,39 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn number_store(&mut self, node: StoreNode) -> u32 {
-        self.stores.number(&self.all.stores, node, about_store)
+        let about = |node: &StoreNode| self.all.about_store(node);
+        self.stores.number(&self.all.stores, node, about)
     }
 
     pub(super) fn number_storage(&mut self, node: StorageNode) -> u32 {
-        let node = match self.all.rules.overtaken_terms {
-            true => node.forgetting_overtaken_terms(),
-            false => node,
-        };
-        self.storages
-            .number(&self.all.storages, node, about_storage)
+        let node = self.all.rules.mapped_storage(node);
+        let about = |node: &StorageNode| self.all.about_storage(node);
+        self.storages.number(&self.all.storages, node, about)
     }
 
     pub(super) fn number_candidate(&mut self, node: Candidate) -> u32 {
-        let mut node = match self.all.rules.waits {
-            true => node.waited(),
-            false => node,
-        };
-        if self.all.rules.over {
-            node = node.after_a_look();
-        }
-        if self.all.rules.refusals {
-            node.core = node.core.forgetting_stale();
-        }
-        if self.all.rules.eager {
-            node.core = node.core.eager();
-        }
-        let about = |node: &Candidate| about_candidate(&self.all.scope, node);
+        let node = self.all.rules.mapped(node);
+        let about = |node: &Candidate| self.all.about_candidate(node);
         self.candidates.number(&self.all.candidates, node, about)
     }
 
     pub(super) fn store(&mut self, number: u32) -> &(Arc<StoreNode>, AboutStore) {
-        self.stores.catch_up(&self.all.stores, number, about_store);
-        &self.stores.nodes[number as usize]
+        let about = |node: &StoreNode| self.all.about_store(node);
+        self.stores.catch_up(&self.all.stores, number, about);
+        self.stores.get(number)
     }
 
     pub(super) fn storage(&mut self, number: u32) -> &(Arc<StorageNode>, AboutStorage) {
-        self.storages
-            .catch_up(&self.all.storages, number, about_storage);
-        &self.storages.nodes[number as usize]
+        let about = |node: &StorageNode| self.all.about_storage(node);
+        self.storages.catch_up(&self.all.storages, number, about);
+        self.storages.get(number)
     }
 
     pub(super) fn candidate(&mut self, number: u32) -> &(Arc<Candidate>, AboutCandidate) {
-        let about = |node: &Candidate| about_candidate(&self.all.scope, node);
+        let about = |node: &Candidate| self.all.about_candidate(node);
         self.candidates
             .catch_up(&self.all.candidates, number, about);
-        &self.candidates.nodes[number as usize]
+        self.candidates.get(number)
     }
 
     pub(super) fn step_store(&mut self, number: u32, step: StoreStep) -> Came {
@@ -481,24 +262,6 @@ impl<'a> View<'a> {
         let answer = node.settled(&self.all.scope, message);
         self.settled.insert((number, message), answer);
         answer
-    }
-
-    /// A client without what it remembers of renewals other than these, and of stale tokens
-    /// below the least that it may be granted.
-    pub(super) fn forgetting(&mut self, number: u32, answerable: u64, least: Token) -> u32 {
-        let key = (number, answerable, least);
-        if let Some(to) = self.forgotten.get(&key) {
-            return *to;
-        }
-        let mut node = Candidate::clone(&self.candidate(number).0);
-        let answerable = |attempt| answerable & bit(attempt) != 0;
-        node.core = match self.all.rules.eager {
-            true => node.core.forgetting_renewals(answerable),
-            false => node.core.forgetting(answerable, least),
-        };
-        let to = self.number_candidate(node);
-        self.forgotten.insert(key, to);
-        to
     }
 
     pub(super) fn rename_store(

@@ -8,7 +8,7 @@ use std::fmt;
 
 use deposed_checkers::verdict::Check;
 
-use super::{catalogue::View, state::State};
+use super::{catalogue::View, premise::Premise, state::State};
 
 /// What is wrong in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +17,8 @@ pub enum Broken {
     Check(Check),
     /// An inductive one.
     Inductive(Inductive),
+    /// What a rule of the search rests on: it is made anew without that.
+    Premise(Premise),
 }
 
 /// Why the invariants hold.
@@ -72,6 +74,7 @@ impl fmt::Display for Broken {
         match self {
             Broken::Check(check) => check.fmt(f),
             Broken::Inductive(inductive) => inductive.fmt(f),
+            Broken::Premise(premise) => premise.fmt(f),
         }
     }
 }
@@ -88,10 +91,23 @@ impl View<'_> {
         if believers > 1 {
             return Some(Broken::Check(Check::BeliefSafety));
         }
+        if let Some(premise) = self.unfounded(state) {
+            return Some(Broken::Premise(premise));
+        }
         if !self.all.inductive {
             return None;
         }
         self.uninductive(state).map(Broken::Inductive)
+    }
+
+    /// The premise of a rule that does not hold of a node.
+    fn unfounded(&mut self, state: &State) -> Option<Premise> {
+        let store = self.store(state.store).1.broken;
+        let found = store.or(self.storage(state.storage).1.broken);
+        let clients = &state.clients[..self.all.scope.clients];
+        clients.iter().fold(found, |found, &client| {
+            found.or(self.candidate(client).1.broken)
+        })
     }
 
     fn uninductive(&mut self, state: &State) -> Option<Inductive> {

@@ -174,21 +174,30 @@ impl Harvest {
 
 impl Search<'_> {
     /// Searches. What is found where clients and the network do more than they would is
-    /// looked for again where they do not: only that convicts.
+    /// looked for again where they do not: only that convicts. Where the cores are not as a
+    /// rule takes them, it is searched again without that rule.
     pub fn run(&self) -> Found {
-        let found = self.once();
-        let tellable = self.rules.tellable();
-        if tellable == self.rules || !matches!(found.end, End::Broken(..)) {
-            return found;
+        let mut rules = self.rules;
+        let mut within = self.within;
+        loop {
+            let search = Search {
+                scope: self.scope.clone(),
+                rules,
+                within,
+                ..*self
+            };
+            let found = search.once();
+            let fewer = match found.end {
+                End::Broken(Broken::Premise(premise), _) => rules.without(premise),
+                End::Broken(..) => rules.tellable(),
+                _ => rules,
+            };
+            if fewer == rules {
+                return found;
+            }
+            rules = fewer;
+            within = within.map(|within| within.saturating_sub(found.took));
         }
-        let within = self.within.map(|within| within.saturating_sub(found.took));
-        let again = Search {
-            scope: self.scope.clone(),
-            rules: tellable,
-            within,
-            ..*self
-        };
-        again.once()
     }
 
     /// Searches, and tells a story only where nobody does more than it would.
@@ -230,9 +239,12 @@ impl Search<'_> {
                 let wrong = harvests.iter().filter_map(|harvest| harvest.wrong);
                 if let Some((way, broken)) = wrong.min_by_key(|(way, _)| way.order()) {
                     found.depth += 1;
-                    let story = match self.rules == self.rules.tellable() {
-                        true => story(&self.scope, self.rules, &path(&levels, way), broken),
-                        false => Story {
+                    let tellable = self.rules == self.rules.tellable();
+                    let story = match broken {
+                        Broken::Check(_) | Broken::Inductive(_) if tellable => {
+                            story(&self.scope, self.rules, &path(&levels, way), broken)
+                        }
+                        _ => Story {
                             actions: Vec::new(),
                         },
                     };

@@ -221,7 +221,11 @@ impl View<'_> {
         }
         let breaks = breaks.map(Broken::Check);
         let broken = breaks.or_else(|| self.broken(&next));
-        let to = self.representative(next);
+        // Of a core that does otherwise nothing is sure.
+        let to = match broken {
+            Some(Broken::Premise(_)) => next,
+            _ => self.representative(next),
+        };
         if to != *state || broken.is_some() {
             each(Next { action, to, broken });
         }
@@ -265,15 +269,7 @@ impl View<'_> {
                 }
                 client_step(self, &mut next, client, CandidateStep::Act { deletes })?
             }
-            Action::Resign(client) => {
-                let leads = self.candidate(next.clients[client]).1.token.is_some();
-                let resigned = client_step(self, &mut next, client, CandidateStep::Resign)?;
-                match leads && self.all.rules.releases {
-                    // Its release may be late.
-                    true => client_step(self, &mut next, client, CandidateStep::Wake)?.or(resigned),
-                    false => resigned,
-                }
-            }
+            Action::Resign(client) => client_step(self, &mut next, client, CandidateStep::Resign)?,
             Action::CrashClient(client) => {
                 client_step(self, &mut next, client, CandidateStep::Crash)?
             }

@@ -22,6 +22,7 @@ pub(super) fn failure(broken: Broken, title: &str, history: &History) -> String 
     history.events.iter().for_each(|event| exhibits.see(event));
     let defects = match broken {
         Broken::Inductive(inductive) => vec![format!("it is not so that {inductive}")],
+        Broken::Premise(premise) => vec![format!("it is not so that {premise}")],
         Broken::Check(_) => Vec::new(),
     };
     let failure = Failure {
@@ -46,7 +47,7 @@ pub(super) fn shown(
 ) -> Result<String, Halt> {
     let rehearsed = match broken {
         Broken::Check(check) => Some(rehearsed(story, scope, flaw, check)),
-        Broken::Inductive(_) => None,
+        Broken::Inductive(_) | Broken::Premise(_) => None,
     };
     if let Some(Rehearsed {
         outcome,

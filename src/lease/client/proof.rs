@@ -3,7 +3,7 @@
 
 use deposed_checkers::history::{Nanos, Token};
 
-use super::{LeaseClient, Reply, Span, Standing, State, Term, Try};
+use super::{LeaseClient, Reply, Span, Standing, State, Term};
 
 impl LeaseClient {
     /// The same client with `now` as time 0. Clients that behave alike from here on
@@ -80,26 +80,6 @@ impl LeaseClient {
         }
     }
 
-    /// The same client without what it remembers of renewals that nobody will answer,
-    /// those that `answerable` denies, and of a stale token below all that it may be granted
-    /// yet, `least` and higher. The newest renewal stays, as one without a window: that there
-    /// is one, and that another is older, is all that tells it from none.
-    pub fn forgetting(&self, answerable: impl Fn(u64) -> bool, least: Token) -> Self {
-        let mut client = self.clone();
-        client.stale = client.stale.filter(|stale| *stale >= least);
-        if let State::Term(term) = &mut client.state
-            && let Some(newest) = term.tries.pop()
-        {
-            term.tries.retain(|tried| answerable(tried.attempt));
-            let counts = match answerable(newest.attempt) {
-                true => newest.counts,
-                false => Span { sent: 0, until: 0 },
-            };
-            term.tries.push(Try { counts, ..newest });
-        }
-        client
-    }
-
     /// The same client at a later moment of an instant of a coarse clock: what it waited for
     /// before it sends an acquire or a release again is over, of a release's tries the last
     /// alone is left, and it is too late to tell it that a send did not leave. What is due by
@@ -140,38 +120,6 @@ impl LeaseClient {
             stale: None,
             ..self.clone()
         }
-    }
-
-    /// The same client, but for when its next renewal is due: that is now. A renewal that
-    /// can extend the belief no further is forgotten, and of two that were sent at one
-    /// instant the later. The id of the next is one that no renewal has which is left.
-    pub fn eager(&self) -> Self {
-        let mut client = self.clone();
-        if let State::Term(term) = &mut client.state {
-            term.renew_at = 0;
-            let mut end = match term.standing {
-                Standing::Believed(span) => span.until,
-                Standing::Unproven { .. } => 0,
-            };
-            term.tries.retain(|tried| {
-                let later = tried.counts.until > end;
-                end = end.max(tried.counts.until);
-                later
-            });
-            client.attempts = term.tries.last().map_or(0, |tried| tried.attempt);
-        } else {
-            client.attempts = 0;
-        }
-        client
-    }
-
-    /// The same client without what it remembers of renewals that `answerable` denies.
-    pub fn forgetting_renewals(&self, answerable: impl Fn(u64) -> bool) -> Self {
-        let mut client = self.clone();
-        if let State::Term(term) = &mut client.state {
-            term.tries.retain(|tried| answerable(tried.attempt));
-        }
-        client
     }
 }
 

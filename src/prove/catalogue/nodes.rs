@@ -27,7 +27,7 @@ pub struct Nodes {
 /// If the node was never met.
 fn number<T: Hash + Eq>(shelf: &RwLock<Shelf<T>>, node: &T) -> u32 {
     let shelf = shelf.read().unwrap_or_else(PoisonError::into_inner);
-    *shelf.numbers.get(node).expect("a node that was met")
+    shelf.find(node).expect("a node that was met")
 }
 
 impl View<'_> {

@@ -191,18 +191,9 @@ fn what_is_not_awaited_changes_nothing_and_never_will() {
     });
 }
 
-/// Without what cannot come any more: an answer to a renewal of before that `answerable`
-/// denies, and a token lower than the least.
-fn possible(
-    after: Vec<(Nanos, Call)>,
-    attempts: u64,
-    answerable: impl Fn(u64) -> bool,
-    least: Token,
-) -> Vec<(Nanos, Call)> {
+/// Without grants of a token lower than the least.
+fn granting(least: Token, after: Vec<(Nanos, Call)>) -> Vec<(Nanos, Call)> {
     let possible = |call: &Call| match *call {
-        Call::Reply(Reply::Renewed { attempt } | Reply::RenewDenied { attempt }) => {
-            attempt > attempts || answerable(attempt)
-        }
         Call::Reply(Reply::Granted { token, .. }) => token >= least,
         _ => true,
     };
@@ -210,25 +201,6 @@ fn possible(
         .into_iter()
         .filter(|(_, call)| possible(call))
         .collect()
-}
-
-#[test]
-fn a_client_that_forgets_what_nobody_answers_does_the_same() {
-    check(
-        (calls(), any::<u16>(), 0..5u64),
-        |met, (after, bits, least)| {
-            let Met { mut client, now } = met;
-            let answerable = |attempt: u64| bits >> (attempt % 16) & 1 == 1;
-            let mut forgetting = client.forgetting(answerable, least);
-            let meant = forgetting.unanswered() != client.unanswered();
-            let after = possible(after, client.attempts, answerable, least);
-            prop_assert_eq!(
-                seen(&mut forgetting, now, &after),
-                seen(&mut client, now, &after)
-            );
-            Ok(meant)
-        },
-    );
 }
 
 #[test]
@@ -241,7 +213,7 @@ fn a_stale_token_below_all_that_are_granted_is_forgotten_unnoticed() {
         let mut forgetting = client.forgetting_stale();
         let meant = forgetting != client;
         let least = client.stale.map_or(0, |stale| stale + 1);
-        let after = possible(after, client.attempts, |_| true, least);
+        let after = granting(least, after);
         prop_assert_eq!(
             seen(&mut forgetting, now, &after),
             seen(&mut client, now, &after)
@@ -299,61 +271,5 @@ fn a_client_that_has_looked_at_its_clock_does_what_it_does_at_its_next_call() {
             );
         }
         Ok(meant)
-    });
-}
-
-#[test]
-fn an_eager_client_renews_at_once_and_forgets_only_what_extends_nothing() {
-    check(Just(()), |Met { client, now }, ()| {
-        let client = client.after_a_look(now);
-        let eager = client.eager();
-        prop_assert_eq!(eager.leads_under(now), client.leads_under(now));
-        let told = |client: &LeaseClient, attempt| {
-            client
-                .told(now, &Reply::Renewed { attempt })
-                .leads_under(now)
-        };
-        let (mut forgotten, mut left) = (false, vec![client.leads_under(now)]);
-        for tried in client.unanswered() {
-            let attempt = tried.attempt;
-            if eager.unanswered().contains(tried) {
-                prop_assert_eq!(told(&eager, attempt), told(&client, attempt));
-                left.push(told(&client, attempt));
-            } else {
-                forgotten = true;
-                // What the answer would bring is what there is, or what another brings.
-                prop_assert!(left.contains(&told(&client, attempt)), "{:?}", tried);
-            }
-        }
-        if let State::Term(_) = client.state {
-            let sent = eager.clone().tick(now);
-            let fresh = eager.unanswered().iter().all(|tried| {
-                !matches!(sent, Some(Request::Renew { attempt, .. }) if attempt == tried.attempt)
-            });
-            prop_assert!(
-                fresh && matches!(sent, Some(Request::Renew { .. })),
-                "{:?}",
-                sent
-            );
-        }
-        Ok(forgotten || eager.unanswered().len() > 1)
-    });
-}
-
-#[test]
-fn a_client_that_forgets_renewals_is_told_the_same_by_the_answers_to_others() {
-    check(any::<u16>(), |Met { client, now }, bits| {
-        let answerable = |attempt: u64| bits >> (attempt % 16) & 1 == 1;
-        let forgetting = client.forgetting_renewals(answerable);
-        prop_assert_eq!(forgetting.leads_under(now), client.leads_under(now));
-        for attempt in (0..=client.attempts).filter(|attempt| answerable(*attempt)) {
-            for reply in [Reply::Renewed { attempt }, Reply::RenewDenied { attempt }] {
-                prop_assert_eq!(
-                    forgetting.told(now, &reply).leads_under(now),
-                    client.told(now, &reply).leads_under(now)
-                );
-            }
-        }
-        Ok(forgetting != client)
     });
 }
