@@ -22,7 +22,7 @@ fn a_conviction_is_known_from_the_event_that_makes_it_sure() {
             .at(1000)
             .follows("a", 1)
     };
-    let cases: [(Check, Tale, u64); 11] = [
+    let cases: [(Check, Tale, u64); 12] = [
         (
             TokenMonotonicity,
             tale().grants("a", 1, 5, 0).grants("b", 1, 7, 200),
@@ -53,7 +53,24 @@ fn a_conviction_is_known_from_the_event_that_makes_it_sure() {
                 .follows("a", 1),
             2,
         ),
-        (ElectionBarrier, tale().acquires("a", 1).writes("a", 1), 2),
+        (
+            ElectionBarrier,
+            tale()
+                .storage(json!("fenced"))
+                .acquires("a", 1)
+                .writes("a", 1),
+            2,
+        ),
+        (
+            ElectionBarrier,
+            // Whether anybody sets a barrier here is told by the first who does.
+            tale()
+                .acquires("a", 1)
+                .writes("a", 1)
+                .acquires("b", 2)
+                .invoke("b", fence(2)),
+            6,
+        ),
         (
             ElectionBarrier,
             tale()
