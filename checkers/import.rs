@@ -38,6 +38,7 @@ mod etcd;
 mod fault;
 mod guess;
 mod json;
+pub(crate) mod keys;
 pub mod lease;
 mod log;
 mod operation;

@@ -47,6 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::budget::Budget;
 use crate::history::Kind;
+use crate::import::keys::{Keyed, Unfit};
 use crate::import::{Entry, Place};
 use crate::verdict::{Check, Verdict, Verdicts};
 
@@ -172,6 +173,15 @@ pub enum JudgeError<E> {
     Lease,
 }
 
+impl<E> From<Unfit<E>> for JudgeError<E> {
+    fn from(unfit: Unfit<E>) -> Self {
+        match unfit {
+            Unfit::Read(error) => JudgeError::Read(error),
+            Unfit::Key(place, why) => JudgeError::Misfit { place, why },
+        }
+    }
+}
+
 /// A misfit at this entry.
 fn misfit<E>(entry: &Entry, why: impl Into<String>) -> JudgeError<E> {
     JudgeError::Misfit {
@@ -249,8 +259,8 @@ fn judged<E>(
         _ => Object::Registers(Box::new(Registers::new(model, certain, budget))),
     };
     let (mut now, mut back) = (0, None);
-    for entry in entries {
-        let entry = entry.map_err(JudgeError::Read)?;
+    for entry in Keyed::new(entries) {
+        let entry = entry?;
         if stop.load(Ordering::Relaxed) {
             object.gives_up(format!("the time was over at index {}", entry.index));
             break;
