@@ -49,6 +49,7 @@ use crate::budget::Budget;
 use crate::history::Kind;
 use crate::import::keys::{Keyed, Unfit};
 use crate::import::{Entry, Place};
+use crate::units::a;
 use crate::verdict::{Check, Verdict, Verdicts};
 
 mod calls;
@@ -293,7 +294,8 @@ fn judged<E>(
         Object::Locks(locks) => (model, locks.verdict(&calls)),
         Object::Registers(registers) => registers.verdict(&calls, stop),
     };
-    let verdicts = Check::ALL.map(|other| match other {
+    let verdicts = Check::ALL.map(|other| {
+        match other {
         _ if other == check => (check, verdict.clone()),
         // What else is malformed is an error.
         Check::WellFormed => (
@@ -305,9 +307,10 @@ fn judged<E>(
             }),
         ),
         _ => {
-            let why = format!("a {model} has none of what it needs: {}", other.needs());
+            let why = format!("{} has none of what it needs: {}", a(model.name()), other.needs());
             (other, Verdict::NotClaimed(why))
         }
+    }
     });
     Ok(Judged {
         model,

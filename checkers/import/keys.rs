@@ -170,7 +170,7 @@ impl<E, I: Iterator<Item = Result<Entry, E>>> Keyed<I> {
                 Ok(())
             }
             Some(_) if entry.kind == Kind::Ok && !gives(&f) => Err(format!(
-                "process {} ends a {f} of the key {key} with {}: an answer repeats the key, or \
+                "process {} ends the {f} of key {key} with {}: an answer repeats the key, or \
                  leaves it out; where pairs are values, name the key apart from them",
                 entry.process, entry.value
             )),
