@@ -114,7 +114,7 @@ impl<R: Read> Table<R> {
             let name = std::str::from_utf8(name)
                 .map_err(|_| Fault::at(self.place(at), Problem::NotUtf8))?;
             let is_it = |column: &&str| column.eq_ignore_ascii_case(name.trim());
-            let known = COLUMNS.iter().position(|column| is_it(&column));
+            let known = COLUMNS.iter().position(is_it);
             match known.map(|known| &mut columns[known]) {
                 Some(Some(_)) => {
                     let what = format!("the column {} stands twice", name.trim());
