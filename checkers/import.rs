@@ -25,7 +25,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{BufRead, Chain, Cursor, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -38,6 +38,7 @@ mod etcd;
 mod fault;
 mod guess;
 mod json;
+pub(crate) mod keys;
 pub mod lease;
 mod log;
 mod operation;
@@ -351,7 +352,7 @@ pub fn open(path: impl AsRef<Path>, format: Option<Format>) -> Result<History, O
 pub fn open_text<R: BufRead>(
     input: R,
     file: impl Into<String>,
-) -> Result<History<Chain<Cursor<Vec<u8>>, R>>, OpenError> {
+) -> Result<History<guess::Looked<R>>, OpenError> {
     let file = file.into();
     match guess::guess(input) {
         Ok((guessed, input)) => told(guessed, input, file),

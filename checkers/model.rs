@@ -47,7 +47,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::budget::Budget;
 use crate::history::Kind;
+use crate::import::keys::{Keyed, Unfit};
 use crate::import::{Entry, Place};
+use crate::units::a;
 use crate::verdict::{Check, Verdict, Verdicts};
 
 mod calls;
@@ -172,6 +174,15 @@ pub enum JudgeError<E> {
     Lease,
 }
 
+impl<E> From<Unfit<E>> for JudgeError<E> {
+    fn from(unfit: Unfit<E>) -> Self {
+        match unfit {
+            Unfit::Read(error) => JudgeError::Read(error),
+            Unfit::Key(place, why) => JudgeError::Misfit { place, why },
+        }
+    }
+}
+
 /// A misfit at this entry.
 fn misfit<E>(entry: &Entry, why: impl Into<String>) -> JudgeError<E> {
     JudgeError::Misfit {
@@ -249,8 +260,8 @@ fn judged<E>(
         _ => Object::Registers(Box::new(Registers::new(model, certain, budget))),
     };
     let (mut now, mut back) = (0, None);
-    for entry in entries {
-        let entry = entry.map_err(JudgeError::Read)?;
+    for entry in Keyed::new(entries) {
+        let entry = entry?;
         if stop.load(Ordering::Relaxed) {
             object.gives_up(format!("the time was over at index {}", entry.index));
             break;
@@ -283,7 +294,8 @@ fn judged<E>(
         Object::Locks(locks) => (model, locks.verdict(&calls)),
         Object::Registers(registers) => registers.verdict(&calls, stop),
     };
-    let verdicts = Check::ALL.map(|other| match other {
+    let verdicts = Check::ALL.map(|other| {
+        match other {
         _ if other == check => (check, verdict.clone()),
         // What else is malformed is an error.
         Check::WellFormed => (
@@ -295,9 +307,10 @@ fn judged<E>(
             }),
         ),
         _ => {
-            let why = format!("a {model} has none of what it needs: {}", other.needs());
+            let why = format!("{} has none of what it needs: {}", a(model.name()), other.needs());
             (other, Verdict::NotClaimed(why))
         }
+    }
     });
     Ok(Judged {
         model,

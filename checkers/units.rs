@@ -28,6 +28,14 @@ pub fn span(nanos: Nanos) -> String {
     }
 }
 
+/// A word with its article: `a write`, `an acquire`.
+pub(crate) fn a(word: &str) -> String {
+    match word.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        true => format!("an {word}"),
+        false => format!("a {word}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

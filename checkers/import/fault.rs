@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use super::{DEPTH_LIMIT, ENTRY_LIMIT, Place};
+use crate::units::a;
 
 /// What is wrong with a foreign history, and where.
 ///
@@ -112,8 +113,9 @@ pub enum Problem {
     },
     /// A call begun while the process's last one goes on.
     #[error(
-        "process {process} begins a {f}, and its {open} of line {line} has not ended: a process \
-         does one thing at a time; give each thread a name of its own"
+        "process {process} begins {}, and its {open} of line {line} has not ended: a process \
+         does one thing at a time; give each thread a name of its own",
+        a(.f)
     )]
     TwoCalls {
         /// Who.
@@ -126,7 +128,7 @@ pub enum Problem {
         line: u64,
     },
     /// A completion of nothing.
-    #[error("process {process} ends a {f} that it never began: its invoke is missing")]
+    #[error("process {process} ends {} that it never began: its invoke is missing", a(.f))]
     NoCall {
         /// Who.
         process: Box<str>,
@@ -134,7 +136,7 @@ pub enum Problem {
         f: Box<str>,
     },
     /// A completion of something else than was begun.
-    #[error("process {process} ends a {f}, and began a {open} on line {line}")]
+    #[error("process {process} ends {}, and began {} on line {line}", a(.f), a(.open))]
     OtherCall {
         /// Who.
         process: Box<str>,
@@ -147,8 +149,9 @@ pub enum Problem {
     },
     /// A completion with another key or value than its call.
     #[error(
-        "process {process} ends a {ended}, and began it with {began} on line \
-         {line}: an answer repeats what was given, or leaves it out; write it as it was begun"
+        "process {process} ends {}, and began it with {began} on line \
+         {line}: an answer repeats what was given, or leaves it out; write it as it was begun",
+        a(.ended)
     )]
     OtherValue {
         /// Who.

@@ -67,23 +67,42 @@ fn told(bytes: &[u8], at_end: bool) -> Option<Option<Format>> {
                 _ => Some(Some(Format::Edn)),
             }
         }
-        b'#' => Some(Some(Format::Edn)),
+        b'#' => {
+            let mut lines = text(rest).split_inclusive('\n');
+            let header = lines.find(|line| !line.starts_with('#'));
+            let whole = header.filter(|line| at_end || line.ends_with('\n'));
+            match whole {
+                // Its reader says that a table has no comments.
+                Some(line) if is_table(line) => Some(Some(Format::Csv)),
+                None if !enough && rest.starts_with(b"# ") => None,
+                _ => Some(Some(Format::Edn)),
+            }
+        }
         _ if is_list || commented => Some(Some(Format::Edn)),
         _ => {
             let line = first_line(rest, at_end)?;
-            let columns = line.split(',').map(|name| name.trim().trim_matches('"'));
-            let is_table = ["f", "process", "type"].iter().all(|name| {
-                columns
-                    .clone()
-                    .any(|column| column.eq_ignore_ascii_case(name))
-            });
-            Some(match (is_table, line.contains("jepsen.util")) {
+            Some(match (is_table(line), line.contains("jepsen.util")) {
                 (true, _) => Some(Format::Csv),
                 (_, true) => Some(Format::JepsenLog),
                 _ => None,
             })
         }
     }
+}
+
+/// Whether a line is a table's header, or would be one, with commas.
+fn is_table(line: &str) -> bool {
+    [',', ';', '\t'].iter().any(|separator| {
+        let columns: Vec<&str> = line
+            .split(*separator)
+            .map(|name| name.trim().trim_matches('"'))
+            .collect();
+        ["f", "process", "type"].iter().all(|name| {
+            columns
+                .iter()
+                .any(|column| column.eq_ignore_ascii_case(name))
+        })
+    })
 }
 
 /// The first line, once it is whole.

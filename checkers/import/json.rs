@@ -232,7 +232,12 @@ impl<'de> Visitor<'de> for AnyValue {
             .map_or_else(|_| Value::Number(value.to_string().into()), Value::Int))
     }
 
+    /// JSON has one kind of number: 1.0 is 1.
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        if value.fract() == 0.0 && value.abs() <= EXACT {
+            return Ok(Value::Int(value as i64));
+        }
         Ok(Value::Number(format!("{value:?}").into()))
     }
 

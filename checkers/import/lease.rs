@@ -8,8 +8,8 @@
 //! | what | where, the first that is there |
 //! | --- | --- |
 //! | token | `token`; in a map `:token` or `:fence`; the value itself, where it is a number, of an acquire's `ok` and of fences, renewals and releases |
-//! | lease | in a map `:lease`; `key`, of all but reads, writes and deletes; `lease` |
-//! | key of data | `key`; in a map `:key`; the first of a value `[key value]`; `value` |
+//! | lease | in a map `:lease`; `key`, of all but reads, writes and deletes; in a map `:lock` or `:key`; the one that the process acquired; `lease` |
+//! | key of data | `key`; in a map `:key`; the first of a value `[key value]`, where every read has one; `value` |
 //! | data | in a map that has it `:value`; the second of `[key value]`; the value itself |
 //! | error | `error`, a word, or a map with `:kind`, `:presented` and `:seen` |
 //!
@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 
+use super::keys::{Keyed, Unfit};
 use super::{Entry, Problem, ReadError, Value};
 use crate::history::{
     Acquire, Answer, Body, Delete, Event, F, Fence, Follow, Header, Kind, Lead, NEMESIS, Name,
@@ -29,8 +30,10 @@ use crate::history::{
 };
 
 mod fields;
+mod names;
 
 use fields::{datum, failure, lease, plain, token, whole};
+use names::Leases;
 
 /// What a foreign history says of itself: nothing. Who knows the lease's timing sets it, and
 /// reads [timed](Events::timed) events.
@@ -67,15 +70,16 @@ pub fn header() -> Header {
 /// assert_eq!((evidence.culprit, &*evidence.expected), (7, "refused, storage had seen 8"));
 /// # Ok::<(), deposed_checkers::import::ReadError>(())
 /// ```
-pub struct Events<I> {
-    entries: I,
+pub struct Events<I: Iterator> {
+    entries: Keyed<I>,
     file: String,
     next_index: u64,
     now: Option<Nanos>,
     timed: bool,
     requests: u64,
-    /// By process: what it does, and whether its value is `[key value]`.
-    open: BTreeMap<Name, (F, bool)>,
+    leases: Leases,
+    /// By process: what it does.
+    open: BTreeMap<Name, F>,
     /// By process: the request by which it holds a lease.
     holding: BTreeMap<(Name, Name), u64>,
     /// By process: the lease that it asks for.
@@ -87,12 +91,13 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
     /// Makes events of entries. `file` is the name that errors carry.
     pub fn new(entries: I, file: impl Into<String>) -> Self {
         Events {
-            entries,
+            entries: Keyed::of_leases(entries),
             file: file.into(),
             next_index: 0,
             now: None,
             timed: false,
             requests: 0,
+            leases: Leases::default(),
             open: BTreeMap::new(),
             holding: BTreeMap::new(),
             asking: BTreeMap::new(),
@@ -158,9 +163,7 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
         match (entry.kind, f) {
             (Kind::Invoke, Some(f)) => {
                 let op = self.op(f, entry)?;
-                let pair = matches!(&entry.value, Value::List(items) if items.len() == 2);
-                let keyed = pair && entry.key.is_none();
-                self.open.insert(entry.process.clone(), (f, keyed));
+                self.open.insert(entry.process.clone(), f);
                 Ok(Body::Invoke(op))
             }
             (Kind::Invoke, None) => {
@@ -174,14 +177,9 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
                 );
                 Err(Problem::field("f", what))
             }
-            (_, Some(f))
-                if self
-                    .open
-                    .get(&entry.process)
-                    .is_some_and(|open| open.0 == f) =>
-            {
-                let keyed = self.open.remove(&entry.process).is_some_and(|open| open.1);
-                self.answer(f, keyed, entry)
+            (_, Some(f)) if self.open.get(&entry.process) == Some(&f) => {
+                self.open.remove(&entry.process);
+                self.answer(f, entry)
                     .map(|answer| Body::Complete(f, answer))
             }
             _ => self.observation(entry),
@@ -189,8 +187,16 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
     }
 
     fn op(&mut self, f: F, entry: &Entry) -> Result<Op, Problem> {
-        let (lease, token) = (lease(entry), token(entry, f)?);
+        let token = token(entry, f)?;
         let holder = entry.process.clone();
+        let lease = match (lease(entry), f) {
+            (Some(lease), F::Acquire) => {
+                self.leases.asks(&holder, &lease);
+                lease
+            }
+            (Some(lease), _) => lease,
+            (None, _) => self.leases.of(entry)?,
+        };
         let (key, value) = datum(entry);
         Ok(match f {
             F::Acquire => {
@@ -248,7 +254,7 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
         })
     }
 
-    fn answer(&mut self, f: F, keyed: bool, entry: &Entry) -> Result<Answer, Problem> {
+    fn answer(&mut self, f: F, entry: &Entry) -> Result<Answer, Problem> {
         let asked = match f {
             F::Acquire => self.asking.remove(&entry.process),
             _ => None,
@@ -258,15 +264,16 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
         }
         Ok(match f {
             F::Acquire => {
+                let token = token(entry, f)?;
                 if let Some((lease, request)) = asked {
+                    self.leases.granted(&entry.process, &lease, token);
                     self.holding.insert((entry.process.clone(), lease), request);
                 }
-                token(entry, f)?.map_or(Answer::None, Answer::Token)
+                token.map_or(Answer::None, Answer::Token)
             }
             F::Read => {
                 let value = match &entry.value {
                     Value::Map(fields) if fields.contains_key("value") => &fields["value"],
-                    Value::List(items) if keyed && items.len() == 2 => &items[1],
                     value => value,
                 };
                 Answer::Value(plain(value))
@@ -277,7 +284,11 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
 
     /// What is no end of a call.
     fn observation(&self, entry: &Entry) -> Result<Body, Problem> {
-        let (lease, holder) = (lease(entry), entry.process.clone());
+        let holder = entry.process.clone();
+        let lease = || match lease(entry) {
+            Some(lease) => Ok(lease),
+            None => self.leases.of(entry),
+        };
         let token = || token(entry, F::Fence);
         let field = |name| match &entry.value {
             Value::Map(fields) => fields.get(name),
@@ -295,14 +306,14 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Events<I> {
         };
         Ok(match &*entry.f {
             "lead" => Body::Observed(Observation::Lead(Lead {
-                lease,
+                lease: lease()?,
                 holder,
                 token: token()?,
                 until: nanos("until")?,
                 sent: nanos("sent")?,
             })),
             "follow" => Body::Observed(Observation::Follow(Follow {
-                lease,
+                lease: lease()?,
                 holder,
                 token: token()?,
             })),
@@ -318,7 +329,15 @@ impl<I: Iterator<Item = Result<Entry, ReadError>>> Iterator for Events<I> {
         if self.ended {
             return None;
         }
-        let event = self.entries.next()?.and_then(|entry| self.event(entry));
+        let event = match self.entries.next()? {
+            Ok(entry) => self.event(entry),
+            Err(Unfit::Read(error)) => Err(error),
+            Err(Unfit::Key(place, why)) => Err(ReadError {
+                file: self.file.clone(),
+                place: Some(place),
+                problem: Problem::field("key", why),
+            }),
+        };
         self.ended = event.is_err();
         Some(event)
     }

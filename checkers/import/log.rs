@@ -9,6 +9,7 @@ use super::{
     source::Source,
 };
 use crate::history::Kind;
+use crate::units::a;
 
 /// A stream of log lines.
 pub(super) struct Log<R> {
@@ -90,8 +91,8 @@ fn operation(line: &str, place: Place) -> Result<Operation, Fault> {
     let mut values = edn::forms(values, behind)?.into_iter();
     if values.len() == 0 && unasked(kind, f.trim_start_matches(':')) {
         let what = format!(
-            "the line ends early: a {} has a value",
-            f.trim_start_matches(':')
+            "the line ends early: {} has a value",
+            a(f.trim_start_matches(':'))
         );
         return Err(Fault::at(behind, syntax(what)));
     }

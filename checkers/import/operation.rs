@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Place, Problem, Value, fault::Fault};
 use crate::history::{Kind, Name, Nanos};
+use crate::units::a;
 
 /// An operation as it stands in the file: its index is not counted, and it is not paired yet.
 #[derive(Debug)]
@@ -51,7 +52,8 @@ impl Operation {
         let f = required("f", field("f"))?;
         if !has_value && unasked(kind, &f) {
             let what = format!(
-                "missing; a {f} has one (nil where it is to be absent), and this has the keys {}",
+                "missing; {} has one (nil where it is to be absent), and this has the keys {}",
+                a(&f),
                 keys.join(", ")
             );
             return Err(at(Problem::field("value", what)));

@@ -10,12 +10,16 @@ use super::{
     operation::{Operation, kind, unasked},
     rows::{Misplaced, Rows, Wrong},
 };
-use crate::history::Name;
+use crate::history::{Name, Nanos};
+use crate::units::a;
 
 /// The columns, of which `process`, `type` and `f` must be there.
 const COLUMNS: [&str; 8] = [
     "time", "process", "type", "f", "token", "key", "value", "error",
 ];
+
+/// What a first row may be.
+const HEADER: &str = "time,process,type,f,token,key,value";
 
 /// A stream of rows.
 pub(super) struct Table<R> {
@@ -91,12 +95,26 @@ impl<R: Read> Table<R> {
     }
 
     fn header(&self) -> Result<[Option<usize>; COLUMNS.len()], Fault> {
+        let first = self.row.get(0).unwrap_or_default();
+        let other = match first.first() {
+            Some(b'#') => Some("a table has no comments: take this line out"),
+            // The whole row is one cell then.
+            _ if first.contains(&b';') => Some("its cells are parted by ';': part them by commas"),
+            _ if first.contains(&b'\t') => {
+                Some("its cells are parted by tabs: part them by commas")
+            }
+            _ => None,
+        };
+        if let Some(what) = other {
+            let what = format!("{what}; the first row is a header like {HEADER}");
+            return Err(Fault::at(self.place(0), syntax(what)));
+        }
         let mut columns = [None; COLUMNS.len()];
         for (at, name) in self.row.iter().enumerate() {
             let name = std::str::from_utf8(name)
                 .map_err(|_| Fault::at(self.place(at), Problem::NotUtf8))?;
             let is_it = |column: &&str| column.eq_ignore_ascii_case(name.trim());
-            let known = COLUMNS.iter().position(|column| is_it(&column));
+            let known = COLUMNS.iter().position(is_it);
             match known.map(|known| &mut columns[known]) {
                 Some(Some(_)) => {
                     let what = format!("the column {} stands twice", name.trim());
@@ -110,10 +128,8 @@ impl<R: Read> Table<R> {
         for needed in ["process", "type", "f"] {
             let found = COLUMNS.iter().position(|column| *column == needed);
             if found.is_some_and(|found| columns[found].is_none()) {
-                let what = format!(
-                    "the first row names no column {needed}: it is a header like \
-                     time,process,type,f,token,key,value"
-                );
+                let what =
+                    format!("the first row names no column {needed}: it is a header like {HEADER}");
                 return Err(Fault::at(self.place(0), syntax(what)));
             }
         }
@@ -162,15 +178,22 @@ impl<R: Read> Table<R> {
         let nanos = match text(time)? {
             "" | "-1" => None,
             digits => Some(digits.parse().map_err(|_| {
-                let what =
-                    format!("{digits} is no time: they are whole nanoseconds, or empty for none");
+                let what = match digits.bytes().all(|digit| digit.is_ascii_digit()) {
+                    true => format!("{digits} is too large: the latest time is {}", Nanos::MAX),
+                    false => format!(
+                        "{digits} is no time: they are whole nanoseconds, or empty for none"
+                    ),
+                };
                 at(time, Problem::field("time", what))
             })?),
         };
         let kind = kind(&named("type", type_word)?).map_err(|problem| at(type_word, problem))?;
         let name = named("f", f)?;
         if value.is_none() && unasked(kind, &name) {
-            let what = format!("the header has no such column, and a {name} has a value");
+            let what = format!(
+                "the header has no such column, and {} has a value",
+                a(&name)
+            );
             return Err(at(f, Problem::field("value", what)));
         }
         Ok(Operation {

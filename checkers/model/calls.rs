@@ -1,4 +1,4 @@
-//! Pairs the lines of a foreign history into calls, and tells which key each is about.
+//! Pairs the lines of a foreign history into calls, and numbers the keys that they are about.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,8 @@ pub(super) struct Call {
     pub key: usize,
     /// What that is; `None` for the only object of a history without keys.
     pub key_name: Option<Name>,
-    /// What was asked for, without the key.
+    /// What was asked for.
     pub value: Value,
-    /// Whether its value came with the key, as `[key value]`.
-    keyed: bool,
 }
 
 /// How a call ended.
@@ -31,7 +29,7 @@ pub(super) struct Ended<'a> {
     pub call: Call,
     pub kind: Kind,
     pub complete: u64,
-    /// The value of the line, without the key.
+    /// The value of the line.
     pub value: &'a Value,
     /// The token, where the format names it apart from the value.
     pub token: Option<&'a Value>,
@@ -153,19 +151,15 @@ impl Calls {
                 process
             }
         };
-        let (key, value) = match (&entry.key, keyed(&entry.f, &entry.value)) {
-            (Some(key), _) => (Some(key), &entry.value),
-            (None, Some((key, value))) => (Some(key), value),
-            (None, None) => (None, &entry.value),
-        };
-        let keyed = entry.key.is_none() && key.is_some();
-        let said = key.map(|key| match key {
+        let said = entry.key.as_ref().map(|key| match key {
             Value::Text(text) => text.clone(),
             key => key.to_compact_string(),
         });
         let number = self.key_names.len();
         // No key is said as the empty text is not: a text is in quotes there.
-        let unique = key.map(Value::to_string).unwrap_or_default();
+        let unique = (entry.key.as_ref())
+            .map(Value::to_string)
+            .unwrap_or_default();
         let key = *self.keys.entry(unique).or_insert(number);
         if key == number {
             self.key_names.push(said);
@@ -178,8 +172,7 @@ impl Calls {
             f: entry.f.clone(),
             key,
             key_name: self.key_names[key].clone(),
-            value: value.clone(),
-            keyed,
+            value: entry.value.clone(),
         };
         Ok(Some(self.open.entry(name.clone()).or_insert(call)))
     }
@@ -207,19 +200,11 @@ impl Calls {
         if self.owned && entry.kind == Kind::Info {
             self.gone.insert(entry.process.clone());
         }
-        let value = match (&entry.value, call.keyed) {
-            (Value::List(pair), true) if pair.len() == 2 => &pair[1],
-            (Value::Tagged(_, pair), true) => match &**pair {
-                Value::List(pair) if pair.len() == 2 => &pair[1],
-                value => value,
-            },
-            (value, _) => value,
-        };
         Ok(Some(Ended {
             call,
             kind: entry.kind,
             complete: entry.index,
-            value,
+            value: &entry.value,
             token: entry.token.as_ref(),
         }))
     }
@@ -228,19 +213,4 @@ impl Calls {
 /// Whether the line is of the tool's own: its process is no client's.
 fn is_nemesis(entry: &Entry) -> bool {
     entry.process == "nemesis"
-}
-
-/// The two parts of `[key value]`, as Jepsen's independent keys are written. A pair
-/// that is a `cas` of one register is none: there the second part is a pair itself.
-fn keyed<'a>(f: &str, value: &'a Value) -> Option<(&'a Value, &'a Value)> {
-    match value {
-        Value::Tagged(_, value) => keyed(f, value),
-        Value::List(pair) => match (f, &pair[..]) {
-            ("cas", [key, value @ (Value::List(_) | Value::Tagged(..))]) => Some((key, value)),
-            ("cas", _) => None,
-            (_, [key, value]) => Some((key, value)),
-            _ => None,
-        },
-        _ => None,
-    }
 }

@@ -112,11 +112,16 @@ pub(super) fn not_of(model: Model, f: &str) -> String {
         .into_iter()
         .find(|other| other.operations().contains(&f));
     let hint = match knowing {
+        // Of those two alone a lock is guessed.
+        _ if matches!(f, "acquire" | "release") => {
+            "name the model mutex, or lease where data is written under it".to_owned()
+        }
         Some(other) => format!("name the model {other}, or remove it"),
         None => "such a history is not judged here".to_owned(),
     };
     format!(
-        "{f} is no operation of a {model}, which has {}: {hint}",
+        "{f} is no operation of {}, which has {}: {hint}",
+        crate::units::a(model.name()),
         model.operations().join(", ")
     )
 }

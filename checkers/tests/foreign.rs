@@ -8,6 +8,8 @@ mod edn;
 mod etcd;
 #[path = "foreign/json_log_table.rs"]
 mod json_log_table;
+#[path = "foreign/keys.rs"]
+mod keys;
 #[path = "foreign/lease.rs"]
 mod lease;
 #[path = "foreign/misread.rs"]

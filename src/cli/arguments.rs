@@ -51,12 +51,16 @@ Models, and their operations:
   cas-register  read, write, cas, of each key
   kv            get, put, append, of each key
 
+A key, of a register as of a lock or lease, is named in a field or column `key`, or for every call \
+as a pair [key value]; a lock also in a map, as :lock.
+
 ";
 
 const BUDGETS: &str = "\
 Without --lease a lease's timing is not known, of which another tool's history cannot tell, and \
 belief-safety, lease-linearizable and lock-delay claim nothing. With it, lines must have their \
-times, of one clock that runs true, and be in their order. A lease lasts its ttl on the store's \
+times, of one clock that runs true, and be in their order: nanoseconds, unless --time-unit says \
+otherwise. A lease lasts its ttl on the store's \
 clock; clients believe in it for the ttl less drift and margin, from when they ask.
 
 Steps are counted and not timed: the same history, --max-memory and --max-steps have the same \
@@ -406,6 +410,9 @@ pub(super) struct CheckArgs {
     /// Another tool's lease: ttl=15s,drift=1%,margin=100ms,lock-delay=5s; all but ttl optional
     #[arg(long, value_name = "TIMING", value_parser = a_lease)]
     pub(super) lease: Option<LeaseTiming>,
+    /// What another tool's times are counted in: ns, us, ms or s [default: ns]
+    #[arg(long, value_name = "UNIT", value_parser = unit_parser())]
+    pub(super) time_unit: Option<Unit>,
     /// What a history may take of memory before it is unknown
     #[arg(long, value_name = "SIZE", value_parser = a_size, default_value = "1GB")]
     pub(super) max_memory: u64,
@@ -461,6 +468,51 @@ impl FormatArg {
     }
 }
 
+/// What a history's times are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    pub(super) const ALL: [Unit; 4] = [
+        Unit::Nanoseconds,
+        Unit::Microseconds,
+        Unit::Milliseconds,
+        Unit::Seconds,
+    ];
+
+    /// As `--time-unit` takes it, and as it is said.
+    pub(super) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Unit::Nanoseconds => ("ns", "nanoseconds"),
+            Unit::Microseconds => ("us", "microseconds"),
+            Unit::Milliseconds => ("ms", "milliseconds"),
+            Unit::Seconds => ("s", "seconds"),
+        }
+    }
+
+    pub(super) fn nanos(self) -> Nanos {
+        match self {
+            Unit::Nanoseconds => 1,
+            Unit::Microseconds => 1_000,
+            Unit::Milliseconds => 1_000_000,
+            Unit::Seconds => 1_000_000_000,
+        }
+    }
+}
+
+fn unit_parser() -> impl TypedValueParser<Value = Unit> {
+    let names = PossibleValuesParser::new(Unit::ALL.map(|unit| unit.names().0));
+    names.map(|name| {
+        let named = Unit::ALL.into_iter().find(|unit| unit.names().0 == name);
+        named.unwrap_or(Unit::Nanoseconds)
+    })
+}
+
 /// Takes the formats' names, and tells them where it is given another.
 fn format_parser() -> impl TypedValueParser<Value = FormatArg> {
     let foreign = Format::ALL.map(Format::name);
@@ -492,15 +544,26 @@ fn a_seed(text: &str) -> Result<u64, String> {
 /// `ttl=15s,drift=1%,margin=100ms,lock-delay=5s`.
 fn a_lease(text: &str) -> Result<LeaseTiming, String> {
     let mut timing = LeaseTiming::default();
+    let mut told = Vec::new();
     for part in text.split(',') {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        let length = || unit::length(value).map_err(|why| format!("{name}: {why}"));
-        match name.trim() {
+        let name = name.trim();
+        if told.contains(&name) {
+            return Err(format!("{name} is given twice; give it once"));
+        }
+        told.push(name);
+        let length = || unit::length_or_none(value).map_err(|why| format!("{name}: {why}"));
+        match name {
             "ttl" => timing.ttl = length()?,
             "margin" => timing.safety_margin = length()?,
             "lock-delay" => timing.lock_delay = length()?,
             "drift" => {
-                let drift = unit::part(value).map_err(|why| format!("{name}: {why}"))?;
+                let number = unit::number(value.trim().trim_end_matches('%'));
+                let drift = number.map_err(|why| format!("{name}: {why}"))?;
+                let drift = match value.trim().ends_with('%') {
+                    true => drift / 100.0,
+                    false => drift,
+                };
                 timing.max_drift_ppb = (drift * 1e9).round() as u64;
                 if timing.max_drift_ppb >= TRUE_RATE {
                     return Err(format!(
@@ -515,9 +578,19 @@ fn a_lease(text: &str) -> Result<LeaseTiming, String> {
             }
         }
     }
-    match timing.ttl {
-        0 => Err("a lease has a ttl: ttl=15s".to_owned()),
-        _ => Ok(timing),
+    if timing.ttl == 0 {
+        return Err("a lease has a ttl: ttl=15s".to_owned());
+    }
+    let kept = u128::from(timing.ttl) * u128::from(TRUE_RATE - timing.max_drift_ppb);
+    let kept = kept / u128::from(TRUE_RATE);
+    match kept <= u128::from(timing.safety_margin) {
+        // Nobody could ever believe, and no check would have anything to look at.
+        true => Err(
+            "drift and margin leave nothing of the ttl to lead in; give less of them, or the ttl \
+             that clients count with"
+                .to_owned(),
+        ),
+        false => Ok(timing),
     }
 }
 

@@ -33,6 +33,7 @@ use crate::report::{
 };
 
 pub(super) mod foreign;
+mod times;
 
 use foreign::Foreign;
 
@@ -113,6 +114,10 @@ pub(super) fn suits<R>(history: &History<R>, path: &Path, args: &CheckArgs) -> R
     let own = matches!(history, History::Deposed(..));
     let path = path.display();
     match args.model {
+        _ if own && args.time_unit.is_some() => Err(format!(
+            "{path}: one of deposed's own histories, whose times are nanoseconds; leave \
+             --time-unit out"
+        )),
         _ if own && args.lease.is_some() => Err(format!(
             "{path}: one of deposed's own histories, whose header tells the lease's timing; leave \
              --lease out"
@@ -358,10 +363,11 @@ fn show(path: &Path, exhibits: &mut Exhibits) -> Result<(), ReadError> {
     let (_, events) = reader::open(path)?;
     for event in events {
         let event = event?;
-        if exhibits.complete(event.index) {
+        exhibits.see(&event);
+        // What follows may be half written.
+        if exhibits.complete(event.index + 1) {
             break;
         }
-        exhibits.see(&event);
     }
     Ok(())
 }

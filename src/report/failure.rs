@@ -149,7 +149,11 @@ impl Exhibit {
         if lines.is_empty() {
             let indices = events.iter().map(u64::to_string);
             let indices: Vec<String> = indices.collect();
-            lines.push(format!("     events {}", indices.join(", ")));
+            let expected = match expected.is_empty() {
+                true => String::new(),
+                false => format!("   expected: {}", printable(&expected)),
+            };
+            lines.push(format!("     events {}{expected}", indices.join(", ")));
         }
         if !reckoning.is_empty() {
             lines.push(String::new());

@@ -25,6 +25,27 @@ fn a_history_is_followed_until_a_violation_is_certain_or_time_is_up() {
     let (_, whole, _) = deposed(&dir, "check --json DIR/fence-then-write.jsonl");
     assert_eq!(out, whole, "what is there is judged as a whole");
 
+    // A line that is half written behind it hides nothing of it.
+    let stale = fs::read_to_string(dir.join("stale-write-applied.jsonl")).expect("it is there");
+    let (code, shown, _) = deposed(&dir, "check --follow DIR/stale-write-applied.jsonl");
+    let until = (1..=stale.lines().count())
+        .map(|lines| {
+            stale
+                .lines()
+                .take(lines)
+                .map(|line| format!("{line}\n"))
+                .collect::<String>()
+        })
+        .find(|begun| {
+            fs::write(dir.join("begun.jsonl"), begun).expect("it can be written");
+            deposed(&dir, "check DIR/begun.jsonl").0 == 1
+        })
+        .expect("it is convicted");
+    fs::write(dir.join("torn.jsonl"), until + "{\"index\":9").expect("it can be written");
+    let (torn, out, _) = deposed(&dir, "check --follow DIR/torn.jsonl");
+    let evidence = |out: &str| out.replace("torn.jsonl", "stale-write-applied.jsonl");
+    assert_eq!((torn, evidence(&out)), (code, shown));
+
     // What is not asked for is not waited for.
     let other = "check --follow --for 1ms --only failover DIR/stale-write-applied.jsonl";
     assert_eq!(deposed(&dir, other).0, 3);

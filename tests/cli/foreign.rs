@@ -242,6 +242,73 @@ fn the_timing_of_a_lease_can_be_told() {
     );
 }
 
+/// By a timing that leaves nobody time to lead in, whatever happens would be valid.
+#[test]
+fn a_timing_that_empties_the_checks_is_refused() {
+    let dir = scratch("foreign-emptied");
+    for (timing, says) in [
+        ("ttl=1s,margin=2s", "leave nothing of the ttl to lead in"),
+        ("ttl=1s,margin=1s", "leave nothing of the ttl to lead in"),
+        ("ttl=1s,ttl=1ms", "ttl is given twice; give it once"),
+        (
+            "ttl=1s,drift=200%",
+            "a clock that is off by 200% may stand still",
+        ),
+    ] {
+        refuses(&dir, &format!("check --lease {timing} DIR/a"), says);
+    }
+    let one = "time,process,type,f,token\n0,a,invoke,acquire,\n5000000000,a,ok,acquire,3\n";
+    fs::write(dir.join("one.csv"), one).expect("it can be written");
+    let zeros = "check --lease ttl=15s,margin=0s,lock-delay=0s,drift=0% DIR/one.csv";
+    let (code, out, err) = deposed(&dir, zeros);
+    assert_eq!(
+        (code, err.as_str()),
+        (0, ""),
+        "as they are when left out: {out}"
+    );
+}
+
+/// Milliseconds that are read as nanoseconds make a grant of 20 s later one of 20 us.
+#[test]
+fn times_in_another_unit_convict_nobody() {
+    let dir = scratch("foreign-unit");
+    let table = |begin: u64| {
+        let time = |later: u64| begin + later;
+        format!(
+            "time,process,type,f,token\n{},a,invoke,acquire,\n{},a,ok,acquire,7\n\
+             {},b,invoke,acquire,\n{},b,ok,acquire,8\n",
+            time(0),
+            time(5),
+            time(20_500),
+            time(20_513)
+        )
+    };
+    fs::write(dir.join("epoch.csv"), table(1_700_000_000_000)).expect("it can be written");
+    fs::write(dir.join("start.csv"), table(0)).expect("it can be written");
+    refuses(
+        &dir,
+        "check --lease ttl=15s DIR/epoch.csv",
+        "its times are read as nanoseconds, and look like milliseconds since 1970: say --time-unit ms",
+    );
+    let (code, out, _) = deposed(&dir, "check --lease ttl=15s DIR/start.csv");
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("all of it is within 20.513us"), "{out}");
+    for file in ["epoch", "start"] {
+        let asked = format!("check --lease ttl=15s --time-unit ms DIR/{file}.csv");
+        let (code, out, err) = deposed(&dir, &asked);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(!out.contains("--time-unit"), "{out}");
+    }
+    // Of ttls that are longer than that it is the same.
+    let longer = "check --lease ttl=30s --time-unit ms DIR/epoch.csv";
+    assert_eq!(deposed(&dir, longer).0, 1);
+    refuses(
+        &dir,
+        "check --lease ttl=15s --time-unit s DIR/epoch.csv",
+        "epoch.csv:2:1: field 'time': 1700000000000 seconds are more than can be counted",
+    );
+}
+
 /// What is wrong with a value is told of the value, though it begins like an option.
 #[test]
 fn a_value_that_begins_with_a_hyphen_is_no_option() {

@@ -6,18 +6,19 @@ use crate::history::{F, Failure, Kind, Name, Token};
 use crate::import::{Entry, Problem, Value};
 
 /// The lease of an entry that names none.
-const LEASE: &str = "lease";
+pub(super) const LEASE: &str = "lease";
 /// The key of an entry that names none.
 const KEY: &str = "value";
 
-pub(super) fn lease(entry: &Entry) -> Name {
+/// The lease that it names itself.
+pub(super) fn lease(entry: &Entry) -> Option<Name> {
     let of_data = matches!(&*entry.f, "read" | "write" | "delete");
     let named = match &entry.value {
         Value::Map(fields) => fields.get("lease"),
         _ => None,
     };
     let named = named.or(entry.key.as_ref().filter(|_| !of_data));
-    named.map_or_else(|| LEASE.into(), text)
+    named.map(text)
 }
 
 pub(super) fn token(entry: &Entry, f: F) -> Result<Option<Token>, Problem> {
@@ -66,7 +67,6 @@ pub(super) fn datum(entry: &Entry) -> (Name, &Value) {
             )
         }
         (Some(key), value) => (text(key), value),
-        (None, Value::List(items)) if items.len() == 2 => (text(&items[0]), &items[1]),
         (None, value) => (KEY.into(), value),
     }
 }

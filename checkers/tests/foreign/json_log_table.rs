@@ -190,6 +190,26 @@ fn a_table_that_does_not_fit_is_refused_with_line_and_column() {
             "process,f,time,type\n\"a,é\",x,1.5,info\n",
             "2:9: field 'time': 1.5 is no time: they are whole nanoseconds, or empty for none",
         ),
+        (
+            "process,f,time,type\na,x,100000000000000000000000000000,info\n",
+            "2:5: field 'time': 100000000000000000000000000000 is too large: the latest time is \
+             18446744073709551615",
+        ),
+        (
+            "process;type;f\na;info;x\n",
+            "1:1: not CSV: its cells are parted by ';': part them by commas; the first row is a \
+             header like time,process,type,f,token,key,value",
+        ),
+        (
+            "process\ttype\tf\na\tinfo\tx\n",
+            "1:1: not CSV: its cells are parted by tabs: part them by commas; the first row is a \
+             header like time,process,type,f,token,key,value",
+        ),
+        (
+            "# of tuesday\nprocess,type,f\n",
+            "1:1: not CSV: a table has no comments: take this line out; the first row is a header \
+             like time,process,type,f,token,key,value",
+        ),
     ] {
         assert_eq!(refused(Format::Csv, table), format!("f:{said}"));
     }

@@ -93,9 +93,9 @@ fn a_row_has_as_many_cells_as_the_header() {
 
 #[test]
 fn a_line_that_writes_has_a_value() {
-    for f in ["write", "cas", "append", "put"] {
+    for (a, f) in [("a", "write"), ("a", "cas"), ("an", "append"), ("a", "put")] {
         let said = format!(
-            "f:1:1: field 'value': missing; a {f} has one (nil where it is to be absent), and \
+            "f:1:1: field 'value': missing; {a} {f} has one (nil where it is to be absent), and \
              this has the keys f, process, type, val"
         );
         let edn = format!("{{:process 0 :type :invoke :f :{f} :val 1}}");
@@ -103,11 +103,12 @@ fn a_line_that_writes_has_a_value() {
         let json = format!("{{\"process\":0,\"type\":\"invoke\",\"f\":\"{f}\",\"val\":1}}");
         assert_eq!(refused(Format::Json, json), said);
         let csv = format!("process,type,f\n0,invoke,{f}\n");
-        let said =
-            format!("f:2:10: field 'value': the header has no such column, and a {f} has a value");
+        let said = format!(
+            "f:2:10: field 'value': the header has no such column, and {a} {f} has a value"
+        );
         assert_eq!(refused(Format::Csv, csv), said);
         let log = format!("INFO jepsen.util - 0 :invoke :{f}\n");
-        assert!(refused(Format::JepsenLog, log).ends_with(&format!("early: a {f} has a value")));
+        assert!(refused(Format::JepsenLog, log).ends_with(&format!("early: {a} {f} has a value")));
     }
     // Nil is one; and who reads, or answers, needs none. Other keys are the tool's own.
     let edn = "{:process 0 :type :invoke :f :write :value nil :node \"n1\"}
@@ -154,35 +155,35 @@ fn an_answer_repeats_what_was_given_or_leaves_it_out() {
         (
             "write,x,1",
             "write,x,2",
-            "write with the value 2, and began it with 1",
+            "a write with the value 2, and began it with 1",
         ),
         (
             "put,,a",
             "put,,b",
-            "put with the value \"b\", and began it with \"a\"",
+            "a put with the value \"b\", and began it with \"a\"",
         ),
         (
             "append,,a",
             "append,,1",
-            "append with the value 1, and began it with \"a\"",
+            "an append with the value 1, and began it with \"a\"",
         ),
         (
             "cas,,[1 2]",
             "cas,,[1 3]",
-            "cas with the value [1 3], and began it with [1 2]",
+            "a cas with the value [1 3], and began it with [1 2]",
         ),
         (
             "write,x,1",
             "write,y,1",
-            "write with the key \"y\", and began it with \"x\"",
+            "a write with the key \"y\", and began it with \"x\"",
         ),
         (
             "read,x,",
             "read,y,1",
-            "read with the key \"y\", and began it with \"x\"",
+            "a read with the key \"y\", and began it with \"x\"",
         ),
     ] {
-        let said = format!("f:3:1: process 0 ends a {said} on line 2: {behind}");
+        let said = format!("f:3:1: process 0 ends {said} on line 2: {behind}");
         assert_eq!(refused(Format::Csv, table(began, ended)), said);
         // What failed or is indefinite may say why there.
         let fail = table(began, ended).replace(",ok,", ",fail,");

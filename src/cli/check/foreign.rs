@@ -13,7 +13,11 @@ use deposed_checkers::{
     verdict::{Check, Evidence, Verdicts},
 };
 
-use super::{CheckArgs, budget, cut_off};
+use super::{
+    CheckArgs, budget, cut_off,
+    times::{Times, in_nanos},
+};
+use crate::cli::arguments::Unit;
 use crate::report::{
     failure::others,
     text::{counted, printable},
@@ -29,6 +33,8 @@ pub(in crate::cli) struct Foreign {
     pub(super) verdicts: Verdicts,
     /// Whether it is known how long a lease lasts.
     timed: bool,
+    /// What may be wrong with its times.
+    hint: Option<String>,
     /// Whether the model was told by the operations alone.
     guessed: bool,
 }
@@ -43,9 +49,15 @@ pub(in crate::cli) fn judged<R: Read>(
     cut: impl Fn() -> bool,
 ) -> Result<Foreign, String> {
     let (format, file) = (entries.format(), entries.file().to_owned());
-    let mut count = 0;
+    let (mut count, mut times) = (0, Times::default());
+    let unit = args.time_unit.unwrap_or(Unit::Nanoseconds);
     let whole = entries.by_ref().take_while(|_| !cut());
-    let counting = whole.inspect(|_| count += 1);
+    let counting = whole.map(|entry| {
+        let entry = in_nanos(entry, unit, &file);
+        count += 1;
+        times.see(entry.as_ref().ok().and_then(|entry| entry.time));
+        entry
+    });
     let (model, verdicts) =
         judge(counting, &file, args, only, stop).map_err(|error| match error {
             JudgeError::Read(error) => error.to_string(),
@@ -59,6 +71,16 @@ pub(in crate::cli) fn judged<R: Read>(
              --model lease"
         ));
     }
+    // Who names the unit knows it.
+    let ttl = (args.lease.as_ref()).filter(|_| args.time_unit.is_none());
+    let ttl = ttl.map(|lease| lease.ttl);
+    if let Some(other) = ttl.and_then(|ttl| times.other_unit(ttl)) {
+        let (name, said) = other.names();
+        return Err(format!(
+            "{file}: its times are read as nanoseconds, and look like {said} since 1970: say \
+             --time-unit {name}, or --time-unit ns if that is what they are"
+        ));
+    }
     Ok(Foreign {
         format,
         model,
@@ -66,6 +88,7 @@ pub(in crate::cli) fn judged<R: Read>(
         left_out: entries.left_out().to_vec(),
         verdicts,
         timed: args.lease.is_some(),
+        hint: ttl.and_then(|ttl| times.hint(ttl)),
         guessed: named(args).is_none(),
     })
 }
@@ -158,6 +181,9 @@ impl Foreign {
         if self.model == Model::Lease && !self.timed {
             text += "  how long its leases last is not known: --lease ttl=15s,drift=1% tells it, and \
                      more is judged\n";
+        }
+        if let Some(hint) = &self.hint {
+            text += &format!("  {hint}\n");
         }
         if self.guessed && convicted && self.model.check() == Some(Check::MutexLinearizable) {
             text += "  if its locks run out by themselves they are leases: --model lease, or --lease \
@@ -283,7 +309,11 @@ fn shown(evidence: &Evidence, rows: &[Row]) -> String {
     let action = widest(|row| &row.action);
     if rows.is_empty() {
         let indices: Vec<String> = evidence.events.iter().map(u64::to_string).collect();
-        return format!("     entries {}\n", indices.join(", "));
+        let expected = match evidence.expected.is_empty() {
+            true => String::new(),
+            false => format!("   expected: {}", printable(&evidence.expected)),
+        };
+        return format!("     entries {}{expected}\n", indices.join(", "));
     }
     let line = |row: &&Row| {
         let culprit = row.index == evidence.culprit;
