@@ -2,28 +2,26 @@
 //!
 //! A register whose values are written once, as far as reads can tell, is judged in the
 //! pass. One whose value is written again, one with `cas`, and a text that is appended
-//! to are kept and searched at the end.
+//! to are kept and searched at the end. A key takes little as long as its calls are few.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
 use compact_str::ToCompactString;
 
 use super::calls::{Call, Calls, Ended};
-use super::{Model, keys, words};
+use super::{Model, words};
 use crate::budget::Budget;
 use crate::history::{F, Kind, Name};
 use crate::import::Value;
-use crate::linearizable::Limit;
-use crate::linearizable::search::{Found, TooMuch};
 use crate::register_linearizable::{self as unique, Act, Datum, TwiceWritten};
 use crate::verdict::{Evidence, Verdict};
 
+mod deciding;
 mod evidence;
 mod key;
 mod searched;
 
 use key::{Kept, Key, Passed, Replayed, Way, YOUNG};
-use searched::Searched;
 
 /// What a kept operation does; values are looked up when it is searched.
 #[derive(Clone, Debug)]
@@ -330,109 +328,6 @@ impl Registers {
     pub fn verdict(mut self, calls: &Calls, stop: &AtomicBool) -> (Model, Verdict) {
         let verdict = self.decides(calls, stop);
         (self.model, verdict)
-    }
-
-    fn decides(&mut self, calls: &Calls, stop: &AtomicBool) -> Verdict {
-        if let Some(evidence) = self.found.take() {
-            return Verdict::Violated(evidence);
-        }
-        if let Some(why) = self.unknown.take() {
-            return Verdict::Unknown(why);
-        }
-        let mut at_end = self.pass.ends().map(|(_, evidence)| evidence);
-        let young = self.keys.iter().enumerate();
-        for (at, key) in young.filter(|(_, key)| matches!(key.way, Way::Young)) {
-            let name = || object(calls.key(at)).into();
-            let sooner = |found: &Evidence| {
-                at_end
-                    .as_ref()
-                    .is_none_or(|other: &Evidence| found.culprit < other.culprit)
-            };
-            match key.judges(name, &self.names, true) {
-                Replayed::Wrong(evidence) if sooner(&evidence) => at_end = Some(evidence),
-                _ => {}
-            }
-        }
-        let numbered = self.keys.iter().enumerate();
-        let to_search: Vec<(usize, &Key)> = numbered.filter(|(_, key)| key.is_searched()).collect();
-        let count = to_search.len();
-        let at_once = self.budget.jobs.clamp(1, count.max(1)) as u64;
-        let held = self.bytes() + calls.bytes();
-        let limit = Limit {
-            steps: self.budget.steps,
-            bytes: self.budget.bytes.saturating_sub(held) / at_once,
-            stop,
-        };
-        let full = self.full;
-        let kv = self.model == Model::Kv;
-        // Where the first one goes wrong does not depend on which thread is there first.
-        let until = AtomicU64::new(u64::MAX);
-        let not_ordered: Vec<(usize, Found)> = match full {
-            Some(_) => Vec::new(),
-            None => keys::in_order(to_search, self.budget.jobs, |(at, key)| {
-                let mut searched = Searched::of(at, &key.kept, kv);
-                searched.search(limit, &until);
-                (searched.found != Found::Order).then_some((at, searched.found))
-            }),
-        };
-        let wrong = not_ordered.iter().filter_map(|(at, found)| {
-            let Found::NoOrder(no_order) = found else {
-                return None;
-            };
-            let searched = Searched::of(*at, &self.keys[*at].kept, kv);
-            Some((searched.ends(no_order), *at, no_order))
-        });
-        let first = wrong.min_by_key(|(culprit, at, _)| (*culprit, *at));
-        let evidence = match (at_end, first) {
-            (Some(evidence), Some((culprit, ..))) if evidence.culprit < culprit => Some(evidence),
-            (evidence, None) => evidence,
-            (_, Some((_, at, no_order))) => {
-                let searched = Searched::of(at, &self.keys[at].kept, kv);
-                Some(searched.evidence(no_order, limit, calls))
-            }
-        };
-        if let Some(evidence) = evidence {
-            return Verdict::Violated(evidence);
-        }
-        if let Some(full) = full.filter(|_| count > 0) {
-            return Verdict::Unknown(format!(
-                "the history does not fit into memory from index {full} on, and {count} of its \
-                 keys must be kept, as a value is written again, found by cas or appended to: {}",
-                self.budget.more_memory()
-            ));
-        }
-        if let Some((at, Found::TooMuch(what, before))) = not_ordered.first() {
-            let ended = match what {
-                TooMuch::Steps => format!(
-                    "{} steps were not enough: give more (--max-steps)",
-                    limit.steps
-                ),
-                TooMuch::Bytes => format!(
-                    "memory was not enough: give more than {} bytes (--max-memory)",
-                    self.budget.bytes
-                ),
-                TooMuch::Time => "the time was over".to_owned(),
-            };
-            let others = match (count - 1, not_ordered.len() - 1) {
-                (0, _) => String::new(),
-                (1, 0) => ", and the other key searched has one".to_owned(),
-                (others, 0) => format!(", and the {others} other keys searched have one"),
-                (others, more) => format!(
-                    ", and of the {others} other keys searched {} have one and {more} are \
-                     undecided, too",
-                    others - more
-                ),
-            };
-            return Verdict::Unknown(format!(
-                "the operations of {} have an order up to index {before}{others}; {ended}",
-                object(calls.key(*at)),
-            ));
-        }
-        if !self.any {
-            let why = "no read was answered in this history".to_owned();
-            return Verdict::NotClaimed(why);
-        }
-        Verdict::Valid
     }
 }
 

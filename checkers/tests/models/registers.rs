@@ -2,9 +2,10 @@
 
 use deposed_checkers::budget::Budget;
 use deposed_checkers::model::Model::{CasRegister, Register};
+use deposed_checkers::model::judge_first;
 use deposed_checkers::verdict::{Check, Verdict};
 
-use crate::{convicts, passes, try_judge, verdict};
+use crate::{convicts, history, passes, try_judge, verdict};
 
 #[test]
 fn a_register_is_nil_at_first() {
@@ -207,6 +208,29 @@ fn what_nobody_wrote_needs_no_search() {
             evidence.sentence
         );
         assert_eq!(evidence.events, [lines, lines + 1]);
+    }
+}
+
+/// A history that is still being written is not read past a violation, whether the key had few
+/// calls or many.
+#[test]
+fn a_violation_is_certain_on_its_line() {
+    for calls in 2..20 {
+        let writes =
+            (0..calls).map(|value| format!("1 invoke write {value}\n1 ok write {value}\n"));
+        let text: String = writes.collect();
+        let text = format!(
+            "{text}2 invoke read\n2 ok read {}\n2 invoke read",
+            calls - 2
+        );
+        let mut read = 0;
+        let entries = history(&text).into_iter().inspect(|_| read += 1);
+        let entries = entries.map(Ok::<_, std::convert::Infallible>);
+        let (budget, stop) = (Budget::default(), false.into());
+        let judged = judge_first(entries, Some(Register), budget, &stop).unwrap();
+        let verdict = judged.verdicts.of(Check::RegisterLinearizable).unwrap();
+        assert!(verdict.is_violated(), "{verdict:?}");
+        assert_eq!(read, 2 * calls + 2);
     }
 }
 
