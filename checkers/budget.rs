@@ -34,8 +34,8 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of memory, about: for operations that stay open, for what is searched at
-    /// once, and for a history of which parts must be kept.
+    /// Bytes of memory, about: for operations that stay open, for keys, however few calls each
+    /// had, for what is searched at once, and for a history of which parts must be kept.
     pub bytes: u64,
     /// Configurations looked at for each key that is searched; a million or so take a second.
     pub steps: u64,

@@ -280,14 +280,16 @@ fn judged<E>(
         if first && object.convicted() {
             break;
         }
-        if calls.bytes() > budget.bytes {
-            object.gives_up(format!(
-                "{} at index {}: {}",
-                calls.remembered(),
-                entry.index,
-                budget.more_memory()
-            ));
-            break;
+        let bytes = |object: &Object| calls.bytes() + object.bytes();
+        if bytes(&object) > budget.bytes {
+            object.sheds(entry.index);
+            let (left, kept) = (bytes(&object), object.bytes());
+            if left > budget.bytes {
+                let what = calls.remembered(kept);
+                let more = budget.more_memory();
+                object.gives_up(format!("{what} at index {}: {more}", entry.index));
+                break;
+            }
         }
     }
     let (model, verdict) = match object {
@@ -330,6 +332,21 @@ impl Object {
         match self {
             Object::Locks(locks) => locks.gives_up(why),
             Object::Registers(registers) => registers.gives_up(why),
+        }
+    }
+
+    /// About what it takes, beside what is under way.
+    fn bytes(&self) -> u64 {
+        match self {
+            Object::Locks(locks) => locks.bytes(),
+            Object::Registers(registers) => registers.bytes(),
+        }
+    }
+
+    /// Forgets what it can do without, from this index on.
+    fn sheds(&mut self, index: u64) {
+        if let Object::Registers(registers) = self {
+            registers.sheds(index);
         }
     }
 

@@ -55,6 +55,21 @@ pub(crate) struct Owned {
 }
 
 impl Owned {
+    /// How many processes are remembered.
+    pub fn remembered(&self) -> usize {
+        self.holds.len() + self.released.len()
+    }
+
+    /// A process holds it no more.
+    fn lets_go(&mut self, process: u32) -> Option<Hold> {
+        let held = self.holds.remove(&process);
+        if self.holds.is_empty() {
+            // An empty map may hold on to its memory.
+            self.holds = BTreeMap::new();
+        }
+        held
+    }
+
     /// A process begins to release.
     pub fn releases(&mut self, process: u32, invoke: u64) {
         if let Some(hold) = self.holds.get_mut(&process) {
@@ -66,13 +81,13 @@ impl Owned {
     /// A release surely happened.
     pub fn released(&mut self, release: Call) -> Result<(), Wrong> {
         let before = self.released.insert(release.process, release);
-        let held = self.holds.remove(&release.process);
+        let held = self.lets_go(release.process);
         held.map(drop).ok_or(Wrong::NotHolder(before, release))
     }
 
     /// A release may have happened; its process is gone.
     pub fn lost_release(&mut self, process: u32) {
-        self.holds.remove(&process);
+        self.lets_go(process);
         self.released.remove(&process);
     }
 

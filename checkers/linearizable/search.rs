@@ -114,7 +114,15 @@ pub(crate) fn search(
     steps: &mut u64,
 ) -> Found {
     let mut search = Search::of(operations, states, limit, steps);
-    search.follows(starts, until, width)
+    search.strange = search.strange(starts);
+    let found = search.follows(starts, until, width);
+    match (found, search.strange) {
+        (Found::TooMuch(..), Some(op)) => Found::NoOrder(NoOrder {
+            op,
+            could: Vec::new(),
+        }),
+        (found, _) => found,
+    }
 }
 
 struct Search<'a> {
@@ -145,6 +153,9 @@ struct Search<'a> {
     patience: usize,
     /// Whether what was never answered may take effect any number of times.
     endless: bool,
+    /// The first operation that found what nobody had begun to set: it has no order, whatever
+    /// came before.
+    strange: Option<usize>,
 }
 
 /// Where a search is.
@@ -210,7 +221,29 @@ impl<'a> Search<'a> {
             width: usize::MAX,
             patience: 0,
             endless: false,
+            strange: None,
         }
+    }
+
+    /// The first operation that found what nobody had begun to set.
+    fn strange(&self, starts: &[Id]) -> Option<usize> {
+        if self.appends {
+            return None;
+        }
+        let mut known: BTreeSet<Id> = starts.iter().copied().collect();
+        let mut begun = self.operations.iter().peekable();
+        (self.completions.iter().copied()).find(|op| {
+            let Operation {
+                complete,
+                must,
+                does,
+                ..
+            } = self.operations[*op];
+            while let Some(other) = begun.next_if(|other| other.invoke < complete) {
+                known.extend(other.does.leaves());
+            }
+            must && does.finds().is_some_and(|state| !known.contains(&state))
+        })
     }
 
     /// The next operation ends: every configuration in which the object may stand then.

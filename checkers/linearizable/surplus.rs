@@ -77,6 +77,10 @@ impl Surplus {
         if own.is_even() {
             self.processes.remove(&process);
         }
+        if self.processes.is_empty() {
+            // An empty map may hold on to its memory.
+            self.processes = BTreeMap::new();
+        }
         self.more += more;
         self.pairs = self.pairs.saturating_add_signed(pairs as isize);
         self.remembered = self.remembered + now - before;

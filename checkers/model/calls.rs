@@ -39,17 +39,19 @@ pub(super) struct Ended<'a> {
 const OPEN_BYTES: u64 = 800;
 /// About what a process takes that was seen.
 const PROCESS_BYTES: u64 = 200;
-/// About what a key takes.
-const KEY_BYTES: u64 = 500;
+/// About what a key takes, beside a long name.
+const KEY_BYTES: u64 = 120;
 
 /// The calls under way, and names by number.
 pub(super) struct Calls {
     open: BTreeMap<Name, Call>,
     processes: BTreeMap<Name, u32>,
     names: Vec<Name>,
-    keys: BTreeMap<String, usize>,
+    keys: BTreeMap<Name, usize>,
     /// By number: none for the one object of a history without keys.
     key_names: Vec<Option<Name>>,
+    /// Bytes of long names of keys.
+    long: u64,
     /// Whether a process may do nothing more after a call of its own was lost.
     owned: bool,
     gone: BTreeSet<Name>,
@@ -65,6 +67,7 @@ impl Calls {
             names: Vec::new(),
             keys: BTreeMap::new(),
             key_names: Vec::new(),
+            long: 0,
             owned,
             gone: BTreeSet::new(),
             last: None,
@@ -78,11 +81,22 @@ impl Calls {
         let of = |count: usize, bytes: u64| count as u64 * bytes;
         of(self.open.len(), OPEN_BYTES)
             + of(self.names.len() + self.gone.len(), PROCESS_BYTES)
-            + of(self.key_names.len(), KEY_BYTES)
+            + self.key_bytes()
     }
 
-    /// What there is most of.
-    pub fn remembered(&self) -> String {
+    fn key_bytes(&self) -> u64 {
+        self.key_names.len() as u64 * KEY_BYTES + self.long
+    }
+
+    /// What there is most of; `object` is what is remembered of the keys elsewhere.
+    pub fn remembered(&self, object: u64) -> String {
+        let keys = self.key_bytes() + object;
+        if 2 * keys > self.bytes() + object {
+            return format!(
+                "{} keys, and what is remembered of each, do not fit into memory",
+                self.key_names.len()
+            );
+        }
         format!(
             "{} operations are under way, of {} processes on {} keys, which do not fit into memory",
             self.open.len(),
@@ -158,11 +172,20 @@ impl Calls {
         let number = self.key_names.len();
         // No key is said as the empty text is not: a text is in quotes there.
         let unique = (entry.key.as_ref())
-            .map(Value::to_string)
+            .map(Value::to_compact_string)
             .unwrap_or_default();
+        let long = |name: &Name| {
+            if name.is_heap_allocated() {
+                name.len() as u64 + 16
+            } else {
+                0
+            }
+        };
+        let bytes = long(&unique) + said.as_ref().map_or(0, long);
         let key = *self.keys.entry(unique).or_insert(number);
         if key == number {
             self.key_names.push(said);
+            self.long += bytes;
         }
         self.count += 1;
         let call = Call {

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread;
 
-/// Does the work on each item, at most `jobs` at once; results in the order of the items,
-/// whichever thread was first.
+/// Does the work on each item, at most `jobs` at once; what it results in, if anything, in the
+/// order of the items, whichever thread was first.
 #[expect(
     clippy::disallowed_methods,
     reason = "each item's result depends on that item alone, and goes to its own place"
@@ -13,13 +13,13 @@ use std::thread;
 pub(super) fn in_order<T: Send, R: Send>(
     items: Vec<T>,
     jobs: usize,
-    work: impl Fn(T) -> R + Sync,
+    work: impl Fn(T) -> Option<R> + Sync,
 ) -> Vec<R> {
     let jobs = jobs.clamp(1, items.len().max(1));
     if jobs == 1 {
-        return items.into_iter().map(work).collect();
+        return items.into_iter().filter_map(work).collect();
     }
-    let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let results: Mutex<Vec<(usize, R)>> = Mutex::default();
     let queue = Mutex::new(items.into_iter().enumerate());
     thread::scope(|scope| {
         for _ in 0..jobs {
@@ -27,9 +27,9 @@ pub(super) fn in_order<T: Send, R: Send>(
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some((place, item)) = next else { return };
-                    let result = (place, work(item));
+                    let Some(result) = work(item) else { continue };
                     let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                    results.push(result);
+                    results.push((place, result));
                 }
             });
         }

@@ -28,10 +28,23 @@ const HELD: Id = 1;
 /// About what one operation takes that is held in memory.
 const BYTES: u64 = 96;
 
+/// About what a lock takes, of either kind.
+const ANYBODY_BYTES: u64 = 1_000;
+const OWNED_BYTES: u64 = 500;
+
+/// About what one takes of the operations that a lock did last.
+const LAST_BYTES: u64 = 80;
+
+/// About what one process takes that held a lock.
+const RELEASED_BYTES: u64 = 60;
+
 pub(super) struct Locks {
     model: Model,
     budget: Budget,
-    locks: BTreeMap<usize, Lock>,
+    /// By key.
+    locks: Vec<Lock>,
+    /// Bytes of what is remembered of the keys, about.
+    remembered: u64,
     /// Operations held in memory, of all locks.
     held: u64,
     any: bool,
@@ -42,6 +55,16 @@ pub(super) struct Locks {
 enum Lock {
     Anybody(Box<Anybody>),
     Owned(Owned),
+}
+
+impl Lock {
+    /// About what it takes, beside what is under way.
+    fn bytes(&self) -> u64 {
+        match self {
+            Lock::Anybody(lock) => ANYBODY_BYTES + lock.last.len() as u64 * LAST_BYTES,
+            Lock::Owned(lock) => OWNED_BYTES + lock.remembered() as u64 * RELEASED_BYTES,
+        }
+    }
 }
 
 /// A lock without owners, and what it did last.
@@ -122,6 +145,10 @@ impl Anybody {
     /// An operation ended; `Some` if no order is left.
     fn ends(&mut self, step: Step, operation: Operation, kind: Kind) -> Option<Box<Stuck>> {
         self.live.remove(&operation.invoke);
+        if self.live.is_empty() {
+            // An empty map may hold on to its memory.
+            self.live = BTreeMap::new();
+        }
         let happened = match kind {
             Kind::Ok => Some(true),
             Kind::Fail => Some(false),
@@ -161,7 +188,8 @@ impl Locks {
         Locks {
             model,
             budget,
-            locks: BTreeMap::new(),
+            locks: Vec::new(),
+            remembered: 0,
             held: 0,
             any: false,
             wrong: None,
@@ -170,11 +198,20 @@ impl Locks {
     }
 
     fn lock(&mut self, key: usize) -> &mut Lock {
-        let model = self.model;
-        self.locks.entry(key).or_insert_with(|| match model {
-            Model::Mutex => Lock::Anybody(Box::default()),
-            _ => Lock::Owned(Owned::default()),
-        })
+        while self.locks.len() <= key {
+            let lock = match self.model {
+                Model::Mutex => Lock::Anybody(Box::default()),
+                _ => Lock::Owned(Owned::default()),
+            };
+            self.remembered += lock.bytes();
+            self.locks.push(lock);
+        }
+        &mut self.locks[key]
+    }
+
+    /// About what is remembered of the keys, beside what is under way.
+    pub fn bytes(&self) -> u64 {
+        self.remembered
     }
 
     fn over(&self) -> bool {
@@ -247,7 +284,9 @@ impl Locks {
         {
             return Err(why);
         }
-        let lock = match self.lock(call.key) {
+        let lock = self.lock(call.key);
+        let took = lock.bytes();
+        let lock = match lock {
             Lock::Owned(lock) => {
                 let result = match (step, kind) {
                     (Step::Acquire, Kind::Ok) => {
@@ -262,6 +301,7 @@ impl Locks {
                     (Step::Acquire, _) => Ok(()),
                 };
                 self.wrong = result.err().map(|wrong| (call.key, Wrong::Owned(wrong)));
+                self.remembered = self.remembered + self.locks[call.key].bytes() - took;
                 return Ok(());
             }
             Lock::Anybody(lock) => lock,
@@ -280,6 +320,7 @@ impl Locks {
             self.wrong = Some((call.key, Wrong::Anybody(stuck)));
             return Ok(());
         }
+        self.remembered = self.remembered + self.locks[call.key].bytes() - took;
         self.holds(before, now, complete);
         Ok(())
     }

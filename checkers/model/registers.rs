@@ -2,26 +2,26 @@
 //!
 //! A register whose values are written once, as far as reads can tell, is judged in the
 //! pass. One whose value is written again, one with `cas`, and a text that is appended
-//! to are kept and searched at the end.
+//! to are kept and searched at the end. A key takes little as long as its calls are few.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
 use compact_str::ToCompactString;
 
 use super::calls::{Call, Calls, Ended};
-use super::{Model, keys, words};
+use super::{Model, words};
 use crate::budget::Budget;
 use crate::history::{F, Kind, Name};
 use crate::import::Value;
-use crate::linearizable::search::{Found, TooMuch};
-use crate::linearizable::{Limit, NEVER};
 use crate::register_linearizable::{self as unique, Act, Datum, TwiceWritten};
 use crate::verdict::{Evidence, Verdict};
 
+mod deciding;
+mod evidence;
+mod key;
 mod searched;
 
-use searched::Searched;
+use key::{Kept, Key, Passed, Replayed, Way, YOUNG};
 
 /// What a kept operation does; values are looked up when it is searched.
 #[derive(Clone, Debug)]
@@ -32,15 +32,6 @@ enum Asked {
     Set(Option<Datum>),
     Swap(Box<(Option<Datum>, Option<Datum>)>),
     Append(Name),
-}
-
-#[derive(Clone, Debug)]
-struct Kept {
-    invoke: u64,
-    complete: u64,
-    must: bool,
-    process: u32,
-    asked: Asked,
 }
 
 impl Asked {
@@ -70,6 +61,12 @@ impl Asked {
 /// About what one kept operation takes.
 const KEPT_BYTES: u64 = size_of::<Kept>() as u64 + 16;
 
+/// About what a key takes beside its operations.
+const KEY_BYTES: u64 = size_of::<Key>() as u64 + 64;
+
+/// About what a key takes that the pass judges, beside what it holds.
+const PASSED_BYTES: u64 = 6_000;
+
 /// About what a call or value takes that the pass holds.
 const HELD_BYTES: u64 = 160;
 
@@ -79,23 +76,14 @@ pub(super) const WITNESS_STEPS: u64 = 500_000;
 /// How many calls end between two looks at the memory of the pass.
 const LOOK_EVERY: u64 = 256;
 
-#[derive(Default)]
-struct Key {
-    /// Whether it must be searched.
-    searched: bool,
-    kept: Vec<Kept>,
-    /// By process.
-    open: BTreeMap<u32, usize>,
-    held: u64,
-    looked: u64,
-}
-
 pub(super) struct Registers {
     model: Model,
     certain: bool,
     budget: Budget,
     keys: Vec<Key>,
     pass: unique::Registers,
+    /// Processes by number, as they are named in a sentence.
+    names: Vec<Name>,
     any: bool,
     /// Bytes of what is kept, about.
     kept: u64,
@@ -134,6 +122,7 @@ impl Registers {
             budget,
             keys: Vec::new(),
             pass: unique::Registers::default(),
+            names: Vec::new(),
             any: false,
             kept: 0,
             full: None,
@@ -177,56 +166,86 @@ impl Registers {
         if self.found.is_some() {
             return Ok(());
         }
+        while self.names.len() <= call.process as usize {
+            self.names.push(Name::default());
+        }
+        self.names[call.process as usize].clone_from(&call.name);
         while self.keys.len() <= call.key {
-            self.keys.push(Key {
-                searched: self.model == Model::Kv,
-                ..Key::default()
+            self.keys.push(match self.model {
+                Model::Kv => Key::searched(),
+                _ => Key::default(),
             });
-            self.pass.add(object(call.key_name.as_deref()).into());
         }
         let key = &mut self.keys[call.key];
-        if !key.searched {
-            let twice = match &asked {
-                Asked::Set(value) => {
-                    let pass = &mut self.pass;
-                    pass.writes(call.key, call.invoke, &call.name, value.clone())
-                }
-                Asked::Swap(_) => Err(TwiceWritten),
-                _ => {
-                    self.pass.reads(call.key, call.invoke);
-                    Ok(())
-                }
-            };
-            if twice == Err(TwiceWritten) {
-                key.searched = true;
-                self.pass.forgets(call.key);
-                self.held -= key.held;
-                key.held = 0;
+        if matches!(key.way, Way::Young) && key.kept.len() == YOUNG {
+            let number = self.pass.add(object(call.key_name.as_deref()).into());
+            // It has an order so far, as whatever ended was judged then.
+            key.replays(&mut self.pass, number, &self.names);
+            key.way = Way::Passed(Box::new(Passed {
+                number,
+                held: 0,
+                looked: 0,
+            }));
+            if self.full.is_some() {
+                self.kept -= kept_bytes(key);
+                key.forgets();
             }
         }
-        if self.full.is_none() {
+        let mut twice = false;
+        if let Way::Passed(passed) = &key.way {
+            twice = match &asked {
+                Asked::Set(value) => {
+                    let pass = &mut self.pass;
+                    let written =
+                        pass.writes(passed.number, call.invoke, &call.name, value.clone());
+                    written == Err(TwiceWritten)
+                }
+                Asked::Swap(_) => true,
+                _ => {
+                    self.pass.reads(passed.number, call.invoke);
+                    false
+                }
+            };
+            if twice {
+                self.pass.forgets(passed.number);
+                self.held -= passed.held;
+            }
+        }
+        if self.full.is_none() || matches!(key.way, Way::Young) {
             self.kept += KEPT_BYTES + asked.bytes();
-            key.open.insert(call.process, key.kept.len());
-            key.kept.push(Kept {
-                invoke: call.invoke,
-                complete: NEVER,
-                must: false,
-                process: call.process,
-                asked,
-            });
-            self.fits(call.invoke);
+            let swaps = matches!(asked, Asked::Swap(_));
+            key.keeps(call.process, call.invoke, asked);
+            if matches!(key.way, Way::Young) {
+                let name = || object(call.key_name.as_deref()).into();
+                let replayed = || key.judges(name, &self.names, false);
+                twice = swaps || (key.repeats() && matches!(replayed(), Replayed::Twice));
+            }
+        }
+        if twice {
+            key.way = Way::Searched;
+            if self.full.is_some() {
+                self.kept -= kept_bytes(key);
+                key.forgets();
+            }
         }
         Ok(())
     }
 
-    /// What is kept is forgotten once it is too much.
-    fn fits(&mut self, index: u64) {
-        if self.kept > self.budget.bytes {
-            self.full = Some(index);
-            self.kept = 0;
-            for key in &mut self.keys {
-                key.kept = Vec::new();
-                key.open.clear();
+    /// About what it all takes.
+    pub fn bytes(&self) -> u64 {
+        self.kept + self.keys.len() as u64 * KEY_BYTES + self.pass.count() as u64 * PASSED_BYTES
+    }
+
+    /// Forgets what was kept to be searched, as it is too much from this index on.
+    pub fn sheds(&mut self, index: u64) {
+        if self.full.is_some() {
+            return;
+        }
+        self.full = Some(index);
+        for key in &mut self.keys {
+            if !matches!(key.way, Way::Young) {
+                self.kept -= kept_bytes(key);
+                key.forgets();
             }
         }
     }
@@ -252,26 +271,24 @@ impl Registers {
         });
         self.any |= seen.is_some() || (call.f == "cas" && kind == Kind::Ok);
         let key = &mut self.keys[call.key];
-        if let Some(place) = key.open.remove(&call.process) {
-            let kept = &mut key.kept[place];
-            match (kind, &seen) {
-                (Kind::Fail, _) => kept.asked = Asked::Nothing,
-                (Kind::Ok, _) => {
-                    kept.complete = complete;
-                    kept.must = true;
-                    if let Some(seen) = &seen {
-                        kept.asked = Asked::See(seen.clone());
-                        self.kept += kept.asked.bytes();
-                    }
-                }
-                _ => {}
+        if let Some(kept) = key.ends(call.process) {
+            (kept.complete, kept.kind) = (complete, Some(kind));
+            if let Some(seen) = &seen {
+                kept.asked = Asked::See(seen.clone());
+                self.kept += kept.asked.bytes();
             }
-            self.fits(complete);
         }
-        let key = &mut self.keys[call.key];
-        if key.searched {
-            return Ok(());
-        }
+        let passed = match &mut key.way {
+            Way::Passed(passed) => passed,
+            Way::Young => {
+                let name = || object(call.key_name.as_deref()).into();
+                if let Replayed::Wrong(evidence) = key.judges(name, &self.names, false) {
+                    self.found = Some(evidence);
+                }
+                return Ok(());
+            }
+            Way::Searched => return Ok(()),
+        };
         let f = match (read, &call.value) {
             (true, _) => F::Read,
             (false, Value::Nil) => F::Delete,
@@ -283,12 +300,12 @@ impl Registers {
             invoke: call.invoke,
             complete,
         };
-        self.found = self.pass.completes(call.key, act, kind, seen).err();
-        key.looked += 1;
-        if key.looked.is_multiple_of(LOOK_EVERY) {
-            let held = self.pass.remembered(call.key).things as u64;
-            self.held = self.held + held - key.held;
-            key.held = held;
+        self.found = self.pass.completes(passed.number, act, kind, seen).err();
+        passed.looked += 1;
+        if passed.looked.is_multiple_of(LOOK_EVERY) {
+            let held = self.pass.remembered(passed.number).things as u64;
+            self.held = self.held + held - passed.held;
+            passed.held = held;
             if self.held * HELD_BYTES > self.budget.bytes {
                 self.unknown.get_or_insert_with(|| {
                     format!(
@@ -317,85 +334,12 @@ impl Registers {
         let verdict = self.decides(calls, stop);
         (self.model, verdict)
     }
+}
 
-    fn decides(&mut self, calls: &Calls, stop: &AtomicBool) -> Verdict {
-        if let Some(evidence) = self.found.take() {
-            return Verdict::Violated(evidence);
-        }
-        if let Some(why) = self.unknown.take() {
-            return Verdict::Unknown(why);
-        }
-        let at_end = self.pass.ends().map(|(_, evidence)| evidence);
-        let numbered = std::mem::take(&mut self.keys).into_iter().enumerate();
-        let to_search: Vec<(usize, Key)> = numbered.filter(|(_, key)| key.searched).collect();
-        let count = to_search.len();
-        let at_once = self.budget.jobs.clamp(1, count.max(1)) as u64;
-        let limit = Limit {
-            steps: self.budget.steps,
-            bytes: self.budget.bytes.saturating_sub(self.kept) / at_once,
-            stop,
-        };
-        let full = self.full;
-        let kv = self.model == Model::Kv;
-        // Where the first one goes wrong does not depend on which thread is there first.
-        let until = AtomicU64::new(u64::MAX);
-        let searched = match full {
-            Some(_) => Vec::new(),
-            None => keys::in_order(to_search, self.budget.jobs, |(at, key)| {
-                let mut searched = Searched::of(at, &key.kept, kv);
-                searched.search(limit, &until);
-                searched
-            }),
-        };
-        let first = (searched.iter())
-            .filter_map(|key| Some((key.no_order()?, key)))
-            .min_by_key(|(culprit, _)| *culprit);
-        let evidence = match (at_end, first) {
-            (Some(evidence), Some((culprit, _))) if evidence.culprit < culprit => Some(evidence),
-            (evidence, None) => evidence,
-            (_, Some((_, key))) => key.evidence(self.model, limit, calls),
-        };
-        if let Some(evidence) = evidence {
-            return Verdict::Violated(evidence);
-        }
-        if let Some(full) = full.filter(|_| count > 0) {
-            return Verdict::Unknown(format!(
-                "the history does not fit into memory from index {full} on, and {count} of its \
-                 keys must be kept, as a value is written again, found by cas or appended to: {}",
-                self.budget.more_memory()
-            ));
-        }
-        let undecided: Vec<&Searched> = (searched.iter())
-            .filter(|key| matches!(key.found, Found::TooMuch(..)))
-            .collect();
-        if let Some(key) = undecided.first() {
-            let Found::TooMuch(what, before) = &key.found else {
-                unreachable!("only those were taken");
-            };
-            let ended = match what {
-                TooMuch::Steps => format!(
-                    "{} steps were not enough: give more (--max-steps)",
-                    limit.steps
-                ),
-                TooMuch::Bytes => format!(
-                    "memory was not enough: give more than {} bytes (--max-memory)",
-                    self.budget.bytes
-                ),
-                TooMuch::Time => "the time was over".to_owned(),
-            };
-            return Verdict::Unknown(format!(
-                "the operations of {} have an order up to index {before}, and {} of {count} keys \
-                 searched are decided, and have one; {ended}",
-                object(calls.key(key.key)),
-                count - undecided.len()
-            ));
-        }
-        if !self.any {
-            let why = "no read was answered in this history".to_owned();
-            return Verdict::NotClaimed(why);
-        }
-        Verdict::Valid
-    }
+/// About what is kept of a key.
+fn kept_bytes(key: &Key) -> u64 {
+    let bytes = |kept: &Kept| KEPT_BYTES + kept.asked.bytes();
+    key.kept.iter().map(bytes).sum()
 }
 
 fn untagged(value: &Value) -> &Value {

@@ -1,9 +1,13 @@
 //! A judge never remembers more than its budget, whatever there is too much of, and says
 //! so; what needs no memory for it goes on.
 
+use std::convert::Infallible;
+
 use deposed_checkers::budget::Budget;
 use deposed_checkers::history::*;
+use deposed_checkers::import::{self, Entry, Place};
 use deposed_checkers::judge::Judge;
+use deposed_checkers::model::{Model, judge};
 use deposed_checkers::verdict::{Check, Verdict, Verdicts};
 use serde_json::{Value, json};
 
@@ -404,5 +408,76 @@ fn what_was_convicted_before_stands() {
             Check::StorageSafety => assert!(verdict.is_violated(), "{verdict:?}"),
             _ => assert_eq!(verdict.word(), "unknown", "{check}: {verdict:?}"),
         }
+    }
+}
+
+/// Two calls on each of so many keys, one after the other; counts the keys that were asked for.
+fn keys(model: Model, many: u64, asked: &mut u64) -> impl Iterator<Item = Entry> {
+    let calls = match model {
+        Model::Register => ["write", "read"],
+        Model::CasRegister => ["write", "cas"],
+        Model::Kv => ["append", "get"],
+        _ => ["acquire", "release"],
+    };
+    let lines = (0..many)
+        .inspect(|key| *asked = key + 1)
+        .flat_map(move |key| {
+            let call = |nth| [(nth, Kind::Invoke), (nth, Kind::Ok)];
+            let lines = [call(0), call(1)].into_iter().flatten().enumerate();
+            lines.map(move |(line, (nth, kind))| (key, 4 * key + line as u64, calls[nth], kind))
+        });
+    lines.map(move |(key, index, f, kind)| Entry {
+        index,
+        time: None,
+        process: "1".into(),
+        kind,
+        f: f.into(),
+        key: Some(import::Value::Text(name("k", key))),
+        token: None,
+        value: match f {
+            "cas" => import::Value::List(vec![import::Value::Int(1), import::Value::Int(2)]),
+            "acquire" => import::Value::Int(key as i64),
+            "release" => import::Value::Nil,
+            "append" | "get" => import::Value::Text("x".into()),
+            _ => import::Value::Int(1),
+        },
+        error: None,
+        place: Place {
+            line: index + 1,
+            column: 1,
+        },
+    })
+}
+
+/// A key counts with what it takes: some hundred bytes of a register, however few calls it had,
+/// and not much more than a thousand of a lock.
+#[test]
+fn keys_without_end_are_too_many_for_every_model() {
+    for (model, least, most) in [
+        (Model::Register, 200, 500),
+        (Model::CasRegister, 200, 700),
+        (Model::Kv, 200, 500),
+        (Model::Mutex, 1_000, 4_000),
+        (Model::OwnedMutex, 500, 1_500),
+        (Model::FencedMutex, 500, 1_500),
+    ] {
+        let mut asked = 0;
+        let entries = keys(model, 10 * MANY, &mut asked);
+        let budget = Budget {
+            steps: 1_000,
+            ..BUDGET
+        };
+        let judged = judge(entries.map(Ok::<_, Infallible>), Some(model), budget).unwrap();
+        let Some(Verdict::Unknown(why)) = model.check().and_then(|check| judged.verdicts.of(check))
+        else {
+            panic!("{model} remembered {asked} keys: {:?}", judged.verdicts)
+        };
+        assert!(
+            why.contains("keys, and what is remembered of each"),
+            "{model}: {why}"
+        );
+        assert!(why.contains("(--max-memory)"), "{model}: {why}");
+        let each = BUDGET.bytes / asked;
+        assert!((least..most).contains(&each), "{model}: {each} bytes a key");
     }
 }

@@ -89,6 +89,10 @@ impl Search<'_> {
                 }
             };
             if next.is_empty() {
+                if self.strange == Some(op) && self.at.narrow {
+                    let could = Vec::new();
+                    return Found::NoOrder(NoOrder { op, could });
+                }
                 if !self.at.narrow {
                     return Found::NoOrder(self.culprit(&configs, (slot, op)));
                 }

@@ -2,9 +2,10 @@
 
 use deposed_checkers::budget::Budget;
 use deposed_checkers::model::Model::{CasRegister, Register};
+use deposed_checkers::model::judge_first;
 use deposed_checkers::verdict::{Check, Verdict};
 
-use crate::{convicts, passes, try_judge, verdict};
+use crate::{convicts, history, passes, try_judge, verdict};
 
 #[test]
 fn a_register_is_nil_at_first() {
@@ -31,8 +32,10 @@ fn a_value_may_be_written_again() {
     let evidence = convicts(
         &last(3),
         Register,
-        "process 2 read 3 of the register, which can only have held 4 then",
-        &[4, 5, 6, 7],
+        "process 2 read 3 of the register, which can only have held 4 then; the last write of 3, \
+         by process 1, had been overwritten by process 1 with 4",
+        // With the last write of 3.
+        &[2, 3, 4, 5, 6, 7],
     );
     assert_eq!((evidence.culprit, evidence.expected.as_str()), (7, "4"));
 }
@@ -84,7 +87,8 @@ fn a_lost_write_takes_effect_once() {
         &reads(1),
         CasRegister,
         "process 3 read 1 of the register",
-        &[6, 7, 8, 9],
+        // With the only write of 1, which the cas has found.
+        &[0, 6, 7, 8, 9],
     );
 }
 
@@ -96,7 +100,13 @@ fn setting_a_value_again_hides_a_write_under_way() {
                 1 invoke read\n1 ok read 3";
     passes(text, CasRegister);
     let without = text.replace("2 info", "2 fail");
-    convicts(&without, CasRegister, "process 1 read 3", &[5, 7, 8, 9]);
+    // With all that makes a 3: the cas, and the last write of the 2 that it needs.
+    convicts(
+        &without,
+        CasRegister,
+        "process 1 read 3",
+        &[0, 1, 4, 5, 6, 7, 8, 9],
+    );
 }
 
 #[test]
@@ -162,9 +172,66 @@ fn a_budget_that_ends_is_unknown() {
     let why = unknown(1, 1 << 20).unwrap();
     assert_eq!(
         why,
-        "the operations of key 8 have an order up to index 5, and 1 of 2 keys searched are \
-         decided, and have one; 1 steps were not enough: give more (--max-steps)"
+        "the operations of key 8 have an order up to index 5, and the other key searched has one; \
+         1 steps were not enough: give more (--max-steps)"
     );
+}
+
+/// Nobody wrote 9 before it was found: that needs no search, whatever the budget.
+#[test]
+fn what_nobody_wrote_needs_no_search() {
+    for (found, words) in [
+        (
+            "read\n999 ok read 9",
+            "process 999 read 9 of the register, which nobody had written",
+        ),
+        (
+            "cas [9 1]\n999 ok cas [9 1]",
+            "process 999's cas of the register from 9 to 1 succeeded, and nobody had written 9",
+        ),
+    ] {
+        let text = thirty_clients(100);
+        let lines = text.lines().count() as u64;
+        let text = format!("{text}999 invoke {found}\n999 invoke write 9\n999 ok write 9");
+        let budget = Budget {
+            steps: 5,
+            ..Budget::default()
+        };
+        let judged = try_judge(&text, Some(CasRegister), budget).unwrap();
+        let Some(Verdict::Violated(evidence)) = judged.verdicts.of(Check::RegisterLinearizable)
+        else {
+            panic!("not convicted: {:?}", judged.verdicts)
+        };
+        assert!(
+            evidence.sentence.starts_with(words),
+            "{}",
+            evidence.sentence
+        );
+        assert_eq!(evidence.events, [lines, lines + 1]);
+    }
+}
+
+/// A history that is still being written is not read past a violation, whether the key had few
+/// calls or many.
+#[test]
+fn a_violation_is_certain_on_its_line() {
+    for calls in 2..20 {
+        let writes =
+            (0..calls).map(|value| format!("1 invoke write {value}\n1 ok write {value}\n"));
+        let text: String = writes.collect();
+        let text = format!(
+            "{text}2 invoke read\n2 ok read {}\n2 invoke read",
+            calls - 2
+        );
+        let mut read = 0;
+        let entries = history(&text).into_iter().inspect(|_| read += 1);
+        let entries = entries.map(Ok::<_, std::convert::Infallible>);
+        let (budget, stop) = (Budget::default(), false.into());
+        let judged = judge_first(entries, Some(Register), budget, &stop).unwrap();
+        let verdict = judged.verdicts.of(Check::RegisterLinearizable).unwrap();
+        assert!(verdict.is_violated(), "{verdict:?}");
+        assert_eq!(read, 2 * calls + 2);
+    }
 }
 
 /// So is what must be kept and does not fit, though each call under way does.
@@ -230,11 +297,12 @@ fn a_sentence_leaves_out_no_value_that_may_have_been_there() {
 #[test]
 fn a_sentence_leaves_out_no_value_that_was_there_for_a_while() {
     convicts(
-        "1 invoke write 1\n1 ok write 1\n1 invoke write 1\n1 ok write 1\n2 invoke read\n\
+        "1 invoke cas [nil 3]\n1 ok cas [nil 3]\n1 invoke write 1\n1 ok write 1\n2 invoke read\n\
          1 invoke write 2\n1 ok write 2\n2 ok read 3",
         CasRegister,
-        "process 2 read 3 of the register, and no order of its writes explains that",
-        &[4, 7],
+        "process 2 read 3 of the register, and no order of its writes explains that; the last \
+         write of 3, by process 1, had been overwritten by process 1 with 1",
+        &[0, 1, 2, 3, 4, 7],
     );
 }
 
@@ -253,8 +321,10 @@ fn what_nobody_saw_before_a_write_explains_a_cas() {
     convicts(
         &text("", cas),
         CasRegister,
-        "process 4 read 5 of the register",
-        &[3, 6, 8, 9],
+        "process 4 read 5 of the register, which can only have held 2 then; the last write of 5, \
+         by process 1, had been overwritten by process 3 with 2",
+        // With the last write of 5, and that of the 1 that the cas needs.
+        &[0, 1, 2, 3, 6, 7, 8, 9],
     );
 }
 

@@ -29,6 +29,25 @@ fn appends_take_effect_in_one_order() {
     );
 }
 
+/// A text that lacks what was appended before shows that, if no put came since.
+#[test]
+fn an_appended_text_must_not_be_missing() {
+    let read = |put: &str| {
+        format!(
+            "3 invoke append \"a\"\n3 ok append\n{put}1 invoke append \"x\"\n1 ok append\n\
+             2 invoke get\n2 ok get \"a\"\n4 ok put"
+        )
+    };
+    convicts(
+        &read("").replace("\n4 ok put", ""),
+        Kv,
+        "process 2 got \"a\" of the register, and no order of its puts and appends explains that; \
+         process 1 had appended \"x\" before, which no put can have replaced",
+        &[2, 3, 4, 5],
+    );
+    passes(&read("4 invoke put \"a\"\n"), Kv);
+}
+
 /// A text that by itself is wrong is shown with whatever could have made a part of it.
 #[test]
 fn what_made_a_wrong_text_is_shown() {
