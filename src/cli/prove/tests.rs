@@ -95,6 +95,12 @@ fn a_search_that_is_not_over_is_unknown() {
         out.contains("held         ") && out.contains("so far"),
         "{out}"
     );
+    assert!(
+        out.contains(
+            "met so far   at most what 0 actions from the start can come to, in worlds that may"
+        ) && !out.contains("\ncovered"),
+        "{out}"
+    );
     let (code, out, _) = deposed("prove --clients 4 --ttl 9 --max-memory 32MB");
     assert_eq!(code, 3, "{out}");
     assert!(
