@@ -9,10 +9,10 @@
 //!
 //! Where the storage grants the leases itself (compare-and-swap, as the header's cluster
 //! tells) the grant is the barrier, and who does not fence does no wrong: the check is
-//! NotClaimed, but for fences with a token that was never granted. So it is where the header
-//! tells of no cluster and nobody ever fences: such a system may have its storage compare the
-//! token of each write, which is safe without a barrier (storage-safety judges that). Once
-//! anybody there fences, everybody must.
+//! NotClaimed, but for fences with a token that was never granted. So it is where nobody
+//! ever fences in another system than deposed's own (the header names neither that nor a
+//! cluster): its storage may compare the token of each write, which is safe without a barrier
+//! (storage-safety judges that). Once anybody there fences, everybody must.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ impl ElectionBarrier {
     pub fn new(header: &Header) -> Self {
         Self {
             grant_is_barrier: header.grant_is_barrier(),
-            sets_barriers: header.has_cluster(),
+            sets_barriers: header.sets_barriers(),
             ..Self::default()
         }
     }

@@ -68,10 +68,10 @@ impl Header {
         self.storage() == Some(&Value::from("compare-and-swap"))
     }
 
-    /// Whether the header tells of a cluster: the history is of a run of ours, or of a system
-    /// like it, which sets a barrier unless it says otherwise.
-    pub(crate) fn has_cluster(&self) -> bool {
-        self.rest.contains_key("cluster")
+    /// Whether the header tells of a system that sets barriers: of deposed's own, or one that
+    /// was run in its cluster.
+    pub(crate) fn sets_barriers(&self) -> bool {
+        self.system == "deposed" || self.rest.contains_key("cluster")
     }
 
     /// Whether the header's cluster keeps the data on several replicas.

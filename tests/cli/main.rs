@@ -336,8 +336,10 @@ fn bad_histories_are_one_sentence_that_names_the_place() {
     let event = "{\"index\":0,\"time\":0,\"process\":\"nemesis\",\"type\":\"info\",\"f\":\"calm\",\"value\":{}}\n";
     let cases: &[(&str, Vec<u8>, &str)] = &[
         ("empty", Vec::new(), "DIR/empty: the file is empty"),
-        ("foreign", b"PK\x03\x04".to_vec(), "not a deposed history"),
-        ("binary", b"\xff\xfe\x00".to_vec(), "not UTF-8"),
+        ("foreign", b"Dear diary".to_vec(), "not a deposed history"),
+        ("zipped", b"PK\x03\x04".to_vec(), "packed with zip"),
+        ("binary", b"\xfe\x00\xff".to_vec(), "not UTF-8"),
+        ("wide", b"\xff\xfe{\x00".to_vec(), "UTF-16"),
         ("newer", b"{\"deposed\":9}\n".to_vec(), "newer version"),
         (
             "torn",

@@ -21,10 +21,17 @@ const FENCED_AGAIN: &str = r#"{"index":1,"time":2,"process":"storage","type":"in
 "#;
 
 /// A file of the test's own that is not there yet.
-fn scratch(name: &str) -> PathBuf {
+/// A file of this test's own, as others run beside it.
+fn place(name: &str) -> PathBuf {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default().replace("::", "-");
     let dir = std::env::temp_dir().join(format!("deposed-follow-{}", std::process::id()));
-    fs::create_dir_all(&dir).unwrap();
-    let path = dir.join(name);
+    dir.join(test).join(name)
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let path = place(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     let _ = fs::remove_file(&path);
     path
 }
@@ -307,8 +314,7 @@ fn the_evidence_of_another_tools_is_shown_though_its_next_line_is_half_written()
     let (name, begins, last) = READ_UNWRITTEN[0];
     let last: Step<'_> = &|path| append(path, &(last.to_owned() + "{:process 1 :type :inv"));
     let (judged, _) = asked_while_written("--model register", name, begins, &[last]);
-    let path = std::env::temp_dir().join(format!("deposed-follow-{}/{name}", std::process::id()));
-    let told = judged.unwrap().told(&path, &asked("")).unwrap();
+    let told = judged.unwrap().told(&place(name), &asked("")).unwrap();
     assert!(told.contains("> 4:1  1  ok     read 2"), "{told}");
 }
 
