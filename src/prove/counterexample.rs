@@ -17,7 +17,6 @@ use deposed_checkers::{
     history::{Event, FORMAT_VERSION, Header, LeaseTiming, Nanos, TRUE_RATE},
     verdict::{Check, Verdict},
 };
-use serde_json::json;
 
 use super::{action::Action, message::name_of, scope::Scope, story::Story};
 use crate::flaw::Flaw;
@@ -59,9 +58,6 @@ fn header(scope: &Scope, flaw: Option<Flaw>, skipped: u8) -> Header {
     let slow = (0..scope.clients).filter(|client| skipped & 1 << client != 0);
     let rate = TRUE_RATE.saturating_sub(config.max_drift_ppb);
     let mut rest = serde_json::Map::new();
-    // Of these servers: whoever leads there sets a barrier.
-    let clients = json!({ "clients": scope.clients });
-    rest.insert("cluster".to_owned(), clients);
     if let Some(flaw) = flaw {
         rest.insert("flaw".to_owned(), flaw.name().into());
     }
