@@ -2,8 +2,9 @@
 //!
 //! Convicted: a read, write or delete with token n that was sent before any
 //! `fence(n)` of that lease was acknowledged; and a fence with a token that was
-//! never granted to who sends it since it last crashed, as one that storage was asked for. Where only
-//! the node side is recorded: an `applied` with token n before any `fenced` n.
+//! never granted to who sends it since it last crashed, as one that storage was
+//! asked for. Where only the node side is recorded: an `applied` with token n before
+//! any `fenced` n.
 //! A fence whose answer never came is not acknowledged: who works on all the same
 //! works unfenced.
 //!

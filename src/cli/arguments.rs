@@ -31,7 +31,8 @@ Exit codes:
   1    a check was violated, a run was defective, or a replay differed
   2    bad usage or bad input, whatever else was found
   3    unknown: a check was undecided, or a mark was never seen; 1 comes before 3
-  130  interrupted by Ctrl-C before the last seed, with nothing violated so far";
+  130  interrupted by Ctrl-C before the last seed, with nothing violated so far
+A verdict stands, whoever reads it: a pipe that is closed changes no exit code.";
 
 const FORMATS: &str = "\
 Formats:
@@ -85,7 +86,9 @@ Exit codes:
   0    valid; what a check does not claim is printed and counts as valid
   1    a check was violated
   2    bad usage or bad input, whatever else was found
-  3    unknown: a check was undecided; 1 comes before 3";
+  3    unknown: a check was undecided; 1 comes before 3
+  130  interrupted by Ctrl-C with something undecided, and nothing violated so far
+A verdict stands, whoever reads it: a pipe that is closed changes no exit code.";
 
 /// Fault-injection tests for lease-based leader election with fencing tokens
 #[derive(Parser)]
@@ -143,8 +146,7 @@ goes on.")]
 Each row is a flaw, a workload that must show it, and the check that must convict it. A run \
 ends at the conviction. Harm is manifest (two leaders, a stale write that landed, a token \
 used twice, nobody who leads) or latent (a rule broken that keeps harm away). \
-Exit code 0: all convicted; 1: one escaped; 2: bad usage; 3: nobody read to the end; \
-130: interrupted.")]
+Exit code 0: all convicted; 1: one escaped; 2: bad usage; 130: interrupted.")]
     Flaws(FlawsArgs),
     /// Search every state that a small world can reach, and prove the rules in each
     #[command(after_help = "\

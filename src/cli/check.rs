@@ -3,11 +3,7 @@
 
 use std::{
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use deposed_checkers::{
@@ -34,8 +30,10 @@ use crate::report::{
 
 pub(super) mod foreign;
 mod times;
+mod until;
 
 use foreign::Foreign;
+use until::until;
 
 pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Halt> {
     let only: Result<Vec<Check>, Halt> = args.only.iter().map(|name| names::check(name)).collect();
@@ -44,12 +42,20 @@ pub(super) fn check(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit,
         return follow::follow(args, &only, console);
     }
     let mut exit = Exit::Valid;
-    for path in &args.histories {
-        match judged(path, args, &only) {
+    for (place, path) in args.histories.iter().enumerate() {
+        if console.stop.load(Ordering::Relaxed) {
+            let all = counted(args.histories.len() as u64, "file");
+            console.complain(&format!("interrupted after {place} of {all}"));
+            return Ok(exit.and(Exit::Interrupted));
+        }
+        match judged(path, args, &only, console.stop) {
             Ok(judged) => {
                 let text = judged.told(path, args)?;
                 console.out.write_all(text.as_bytes())?;
-                exit = exit.and(judged.exit());
+                exit = exit.and(match judged.exit() {
+                    Exit::Unknown if console.stop.load(Ordering::Relaxed) => Exit::Interrupted,
+                    exit => exit,
+                });
             }
             Err(sentence) => {
                 console.complain(&sentence);
@@ -80,13 +86,31 @@ pub(super) struct Judged {
 
 /// All checks, or these only: those must then come to a verdict. What cannot be read is a
 /// sentence.
-fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, String> {
-    // No time at all is over before a thread can tell.
-    let over = args.within.is_some_and(|within| within.is_zero());
-    let stop = Arc::new(AtomicBool::new(over));
-    if let Some(within) = args.within {
-        stops_in(within, Arc::clone(&stop));
+fn judged(
+    path: &Path,
+    args: &CheckArgs,
+    only: &[Check],
+    interrupted: &AtomicBool,
+) -> Result<Judged, String> {
+    let mut judged = until(args.within, interrupted, |stop| {
+        judged_until(path, args, only, stop)
+    })?;
+    if interrupted.load(Ordering::Relaxed) {
+        for (_, verdict) in &mut judged.verdicts.0 {
+            if let Verdict::Unknown(why) = verdict {
+                *why = "interrupted before it was decided".to_owned();
+            }
+        }
     }
+    Ok(judged)
+}
+
+fn judged_until(
+    path: &Path,
+    args: &CheckArgs,
+    only: &[Check],
+    stop: &AtomicBool,
+) -> Result<Judged, String> {
     let history = match args.format {
         Some(FormatArg::Deposed) => {
             let (header, events) = reader::open(path).map_err(|error| error.to_string())?;
@@ -100,10 +124,10 @@ fn judged(path: &Path, args: &CheckArgs, only: &[Check]) -> Result<Judged, Strin
     suits(&history, path, args)?;
     match history {
         History::Deposed(header, events) => {
-            own(path, &header, events, args, only, &stop).map_err(|error| error.to_string())
+            own(path, &header, events, args, only, stop).map_err(|error| error.to_string())
         }
         History::Foreign(entries) => {
-            let judged = foreign::judged(entries, args, only, &stop, || false)?;
+            let judged = foreign::judged(entries, args, only, stop, || false)?;
             Ok(Judged::of_foreign(path, judged, only))
         }
     }
@@ -195,18 +219,6 @@ fn cut_off(verdicts: &mut Verdicts, seen: u64) {
             ));
         }
     }
-}
-
-/// Sets `stop` after so long.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "who asks for a limit on real time gets one: its verdict depends on the machine"
-)]
-fn stops_in(within: Duration, stop: Arc<AtomicBool>) {
-    std::thread::spawn(move || {
-        std::thread::sleep(within);
-        stop.store(true, Ordering::Relaxed);
-    });
 }
 
 /// What a judgement may take.

@@ -72,7 +72,7 @@ pub(super) fn flaws(
         out: console.out,
     };
     writeln!(out, "{}", table.head())?;
-    let mut unread = None;
+    let mut unwritten = None;
     let done = in_order(
         items,
         jobs.unwrap_or_else(all_cores),
@@ -89,7 +89,7 @@ pub(super) fn flaws(
             match writeln!(out, "{}", table.row(row)) {
                 Ok(()) => Ok(ControlFlow::Continue(())),
                 Err(error) => {
-                    unread = Some(error);
+                    unwritten = Some(error);
                     Ok(ControlFlow::Break(()))
                 }
             }
@@ -99,11 +99,8 @@ pub(super) fn flaws(
     done.map_err(Halt::BadInput)?;
     let rows = told.rows;
     let escaped = rows.iter().any(Row::escaped);
-    if let Some(error) = unread {
-        return Err(match Halt::from(error) {
-            Halt::ReaderLeft if escaped => Halt::ReaderLeftAfterAFailure,
-            halt => halt,
-        });
+    if let Some(error) = unwritten {
+        return Err(error.into());
     }
     for line in table.sum(&rows) {
         writeln!(console.out, "{line}")?;

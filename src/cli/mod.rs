@@ -20,6 +20,7 @@ mod show;
 mod shrink;
 mod sweep;
 mod trace;
+mod unread;
 
 use std::{
     any::TypeId,
@@ -46,6 +47,7 @@ use crate::{
     workload::Workload,
 };
 use arguments::{Arguments, Command};
+use unread::Unread;
 
 /// What a binary can run.
 pub struct Suite {
@@ -135,8 +137,12 @@ pub fn main(suite: Suite) -> ExitCode {
                 | Command::Sweep(_) => {
                     stop_at_ctrl_c("stopping after the runs in hand", &mut console);
                 }
-                Command::Check(args) if args.follow => {
-                    stop_at_ctrl_c("judging what is written by now", &mut console);
+                Command::Check(args) => {
+                    let what_comes = match args.follow {
+                        true => "judging what is written by now",
+                        false => "telling what is decided by now",
+                    };
+                    stop_at_ctrl_c(what_comes, &mut console);
                 }
                 _ => {}
             }
@@ -266,24 +272,31 @@ fn in_one_sentence(complaint: &str) -> String {
 }
 
 fn execute(suite: &Suite, program: &OsStr, command: Command, console: &mut Console<'_>) -> Exit {
-    // Whoever stops reading a listing has seen enough; a verdict was not delivered.
-    let (unread, done) = match command {
-        Command::Run(args) => (Exit::Unknown, run::run(suite, &args, console)),
-        Command::Flaws(args) => (Exit::Unknown, flaws::flaws(suite, &args, console)),
-        Command::Replay(args) => (Exit::Unknown, replay::replay(suite, &args, console)),
-        Command::Shrink(args) => (Exit::Unknown, shrink::shrink(suite, &args, console)),
-        Command::Keep(args) => (Exit::Valid, keep::keep(suite, &args, console)),
-        Command::Compare(args) => (Exit::Unknown, compare::compare(suite, &args, console)),
-        Command::Sweep(args) => (Exit::Unknown, sweep::sweep(suite, &args, console)),
-        Command::Prove(args) => (Exit::Unknown, prove::prove(&args, console)),
-        Command::Check(args) => (Exit::Unknown, check::check(&args, console)),
-        Command::Show(args) => (Exit::Valid, show::show(&args, console)),
-        Command::List => (Exit::Valid, list::list(suite, console)),
-        Command::Schema => (Exit::Valid, schema(console)),
-        Command::Completions(args) => (
-            Exit::Valid,
-            completions::script(args.shell, program, console),
-        ),
+    // Whoever stops reading a listing has seen enough; a verdict stands whoever reads it.
+    let is_a_listing = matches!(
+        command,
+        Command::Show(_) | Command::List | Command::Schema | Command::Completions(_)
+    );
+    let mut out = Unread::new(console.out, !is_a_listing);
+    let console = &mut Console {
+        out: &mut out,
+        err: console.err,
+        ..*console
+    };
+    let done = match command {
+        Command::Run(args) => run::run(suite, &args, console),
+        Command::Flaws(args) => flaws::flaws(suite, &args, console),
+        Command::Replay(args) => replay::replay(suite, &args, console),
+        Command::Shrink(args) => shrink::shrink(suite, &args, console),
+        Command::Keep(args) => keep::keep(suite, &args, console),
+        Command::Compare(args) => compare::compare(suite, &args, console),
+        Command::Sweep(args) => sweep::sweep(suite, &args, console),
+        Command::Prove(args) => prove::prove(&args, console),
+        Command::Check(args) => check::check(&args, console),
+        Command::Show(args) => show::show(&args, console),
+        Command::List => list::list(suite, console),
+        Command::Schema => schema(console),
+        Command::Completions(args) => completions::script(args.shell, program, console),
     };
     let done = done.and_then(|exit| {
         console.out.flush()?;
@@ -291,8 +304,7 @@ fn execute(suite: &Suite, program: &OsStr, command: Command, console: &mut Conso
     });
     match done {
         Ok(exit) => exit,
-        Err(Halt::ReaderLeft) => unread,
-        Err(Halt::ReaderLeftAfterAFailure) => Exit::Violated,
+        Err(Halt::ReaderLeft) => Exit::Valid,
         Err(Halt::BadInput(sentence)) => {
             console.complain(&sentence);
             Exit::BadInput

@@ -149,7 +149,7 @@ fn told(
             Exit::Interrupted
         }
     };
-    coverage(scope, exit == Exit::Valid, console)?;
+    coverage(scope, exit == Exit::Valid, found.depth, console)?;
     Ok(exit)
 }
 

@@ -97,8 +97,8 @@ pub fn expected(flaw: Flaw) -> Expected {
 /// rest on.
 pub fn rules_for(flaw: Option<Flaw>) -> Rules {
     match flaw {
-        // It changes what a client does, not what it may forget.
         None => Rules::ALL,
+        // It changes what a client makes of a refusal, and nothing that the others rest on.
         Some(Flaw::StaleRetry) => Rules::TELLABLE,
         // They are too large to be told by their rank.
         Some(Flaw::RandomTokens) => Rules {

@@ -11,9 +11,15 @@
 //! Where a rule rests on what a core does with a message (`dead_answers`, `settled`, `graves`,
 //! `refusals`, `unanswered`), each core is asked whether it does that ([`Premise`]). Of the
 //! network nothing is taken for granted: it may do what it likes. What is left, and is argued
-//! here alone: that a core compares names and numbers and does no more with them (`names`,
-//! `symmetry`, and what is said there), that it makes of a long tick what `waits` and `over`
-//! say, and that storage reads of overtaken terms only what it words its refusals by.
+//! here alone:
+//! - that a core compares names and numbers and does no more with them (`names`, `symmetry`,
+//!   and what is said there);
+//! - that it makes of a long tick what `waits` and `over` say;
+//! - that storage reads of overtaken terms only what it words its refusals by
+//!   (`overtaken_terms`);
+//! - that what a leader does late, its message does that is late (`acts`);
+//! - that a client which forgets that its token was called stale does what it did
+//!   (`LeaseClient::forgetting_stale`, within `refusals`).
 //!
 //! [`Premise`]: super::Premise
 //!

@@ -210,6 +210,9 @@ fn timing(scope: &Scope, pace: Pace) -> LeaseConfig {
         backoff_max: pace.tick / 4,
         lock_delay: scope.lock_delay * pace.tick,
     };
+    // A search counts in whole ticks, and what drift leaves of the last one is none.
+    let whole = scope.config().safe_window() * pace.tick;
+    lease.safety_margin = lease.safe_window().saturating_sub(whole);
     let window = lease.safe_window();
     let due = pace.tick.min(window / 3);
     let fraction = u128::from(due) * u128::from(PPB) / u128::from(window.max(1));

@@ -87,11 +87,7 @@ pub fn tell<'w>(
             Err(_) => ControlFlow::Break(()),
         }
     });
-    let failed = tallies.iter().any(|tally| tally.failures() > 0);
-    halted.map_err(|halt| match halt {
-        Halt::ReaderLeft if failed => Halt::ReaderLeftAfterAFailure,
-        halt => halt,
-    })?;
+    halted?;
     ran.map_err(Halt::BadInput)?;
     if let Some(last) = tallies.last() {
         out.write_all(last.text(width).as_bytes())?;

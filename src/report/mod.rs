@@ -23,7 +23,4 @@ pub enum Halt {
     /// Nobody reads on: a closed pipe.
     #[error("nobody reads the report")]
     ReaderLeft,
-    /// Nobody reads on, and a failure had been told by then.
-    #[error("nobody reads the report after a failure")]
-    ReaderLeftAfterAFailure,
 }

@@ -185,14 +185,6 @@ impl CompareAndSwapStorage {
             .map(|(lease, record)| (lease, record.counter))
     }
 
-    /// The same storage with `now` as time 0; see [`LeaseStore::rebased`].
-    pub fn rebased(&self, now: Nanos) -> Self {
-        Self {
-            leases: self.leases.rebased(now),
-            ..self.clone()
-        }
-    }
-
     /// Whether the token is the live owner's.
     fn compare(
         &self,

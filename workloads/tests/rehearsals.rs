@@ -84,6 +84,10 @@ fn walk_through_both(flaws: &[Flaw], bounds: &Scope) {
             !told.is_convicted_by(Check::WellFormed),
             "{flaw}: {story:?}"
         );
+        assert!(
+            !told.is_convicted_by(Check::Failover),
+            "{flaw}: nobody owes a leader in it: {story:?}"
+        );
         let rehearsed = rehearse(&story, &scope, Some(flaw), check, &system);
         (all, tries) = (all + 1, tries + rehearsed.runs);
         assert!(

@@ -1,6 +1,7 @@
 //! What the binary writes into: a pipe, a pipe that nobody reads, a terminal of any width.
 
 use std::{
+    fs,
     io::pipe,
     path::PathBuf,
     process::{Command, Stdio},
@@ -36,10 +37,14 @@ fn deposed(command: &str) -> Command {
 }
 
 #[test]
-fn who_stops_reading_is_told_nothing_and_a_verdict_was_not_delivered() {
+fn who_stops_reading_is_told_nothing_and_a_verdict_stands() {
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("terminal-unread");
     let run = format!("run calm --seeds 1 --out {}", out.display());
-    let prove = format!("prove --ttl 1 --in-flight 1 --out {}", out.display());
+    let out = out.display();
+    let failing = format!("run gc-pause --flaw no-barrier --seeds 1 --out {out}");
+    let prove = format!("prove --ttl 1 --in-flight 1 --out {out}");
+    let proving = format!("prove --flaw fence-is-a-no-op --out {out}");
+    let over = format!("prove --for 0s --out {out}");
     let cases = [
         ("show FILE", 0),
         ("show FILE --timeline", 0),
@@ -47,11 +52,14 @@ fn who_stops_reading_is_told_nothing_and_a_verdict_was_not_delivered() {
         ("list", 0),
         ("--help", 0),
         ("completions bash", 0),
-        ("check FILE", 3),
-        ("check FILE --json", 3),
-        ("replay FILE", 3),
-        (&run, 3),
-        (&prove, 3),
+        ("check FILE", 1),
+        ("check FILE --json", 1),
+        ("replay FILE", 0),
+        (&run, 0),
+        (&failing, 1),
+        (&prove, 0),
+        (&proving, 1),
+        (&over, 3),
     ];
     for (command, code) in cases {
         let (reader, writer) = pipe().expect("a pipe");
@@ -59,6 +67,30 @@ fn who_stops_reading_is_told_nothing_and_a_verdict_was_not_delivered() {
         let ended = deposed(command).stdout(writer).output().expect("it runs");
         let told = String::from_utf8_lossy(&ended.stderr);
         assert_eq!((ended.status.code(), &*told), (Some(code), ""), "{command}");
+    }
+}
+
+#[test]
+fn what_nobody_reads_is_kept_nevertheless() {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("terminal-kept");
+    let _ = fs::remove_dir_all(&out);
+    for (command, kept) in [
+        (
+            "prove --flaw fence-is-a-no-op",
+            "prove-fence-is-a-no-op-0.jsonl",
+        ),
+        (
+            "run gc-pause --flaw no-barrier",
+            "gc-pause-no-barrier-0.jsonl",
+        ),
+    ] {
+        let out = out.join(command.replace(' ', "-"));
+        let (reader, writer) = pipe().expect("a pipe");
+        drop(reader);
+        let command = format!("{command} --out {}", out.display());
+        let ended = deposed(&command).stdout(writer).status().expect("it runs");
+        assert_eq!(ended.code(), Some(1), "{command}");
+        assert!(out.join(kept).is_file(), "{command}");
     }
 }
 

@@ -20,7 +20,6 @@ const LATE: &str = r#"{"index":1,"time":2,"process":"storage","type":"info","f":
 const FENCED_AGAIN: &str = r#"{"index":1,"time":2,"process":"storage","type":"info","f":"fenced","value":{"lease":"l","token":3}}
 "#;
 
-/// A file of the test's own that is not there yet.
 /// A file of this test's own, as others run beside it.
 fn place(name: &str) -> PathBuf {
     let thread = std::thread::current();
@@ -29,6 +28,7 @@ fn place(name: &str) -> PathBuf {
     dir.join(test).join(name)
 }
 
+/// The same, which is not there yet.
 fn scratch(name: &str) -> PathBuf {
     let path = place(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -44,8 +44,8 @@ fn bad_bounds_are_told_in_one_sentence() {
             "--clients 99999999999999999999999",
             "number too large to fit",
         ),
-        ("--ttl -1", "unexpected argument '-1'"),
-        ("--for -1s", "unexpected argument '-1'"),
+        ("--ttl -1", "invalid value '-1' for '--ttl <TICKS>'"),
+        ("--for -1s", "give a number and a unit: 30s"),
         ("--jobs 0", "give 1 or more"),
         ("--max-memory 0", "no search fits into so little memory"),
         ("--max-memory 12", "no search fits into so little memory"),
@@ -93,6 +93,12 @@ fn a_search_that_is_not_over_is_unknown() {
     );
     assert!(
         out.contains("held         ") && out.contains("so far"),
+        "{out}"
+    );
+    assert!(
+        out.contains(
+            "met so far   at most what 0 actions from the start can come to, in worlds that may"
+        ) && !out.contains("\ncovered"),
         "{out}"
     );
     let (code, out, _) = deposed("prove --clients 4 --ttl 9 --max-memory 32MB");

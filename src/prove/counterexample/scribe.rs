@@ -41,7 +41,7 @@ pub(super) struct Scribe {
 
 impl Scribe {
     pub(super) fn new(scope: &Scope, skipped: u8) -> Self {
-        Self {
+        let mut scribe = Self {
             scope: scope.clone(),
             skipped,
             now: 0,
@@ -55,7 +55,10 @@ impl Scribe {
             open: Vec::new(),
             calls: 0,
             events: Vec::new(),
-        }
+        };
+        // Nobody owes it a leader: it may do whatever it likes, and only what it comes to is told.
+        scribe.nemesis("adversary", json!({}));
+        scribe
     }
 
     pub(super) fn record(

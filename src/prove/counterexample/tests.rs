@@ -51,10 +51,15 @@ fn kinds_of(events: &[Event], f: F) -> Vec<Kind> {
 
 fn faults(events: &[Event]) -> Vec<(&str, Nanos)> {
     let faults = events.iter().filter(|event| event.process == NEMESIS);
-    let named = faults.filter_map(|event| match &event.body {
+    let mut named = faults.filter_map(|event| match &event.body {
         Body::Nemesis(fault, _) => Some((fault.as_ref(), event.time)),
         _ => None,
     });
+    assert_eq!(
+        named.next(),
+        Some(("adversary", 0)),
+        "it may do what it likes"
+    );
     named.collect()
 }
 

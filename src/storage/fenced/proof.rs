@@ -6,11 +6,6 @@ use deposed_checkers::history::Token;
 use super::FencedStorage;
 
 impl FencedStorage {
-    /// Storage holds no time: the same value.
-    pub fn rebased(&self, _now: u64) -> Self {
-        self.clone()
-    }
-
     /// The same storage with its tokens told by other names. Where the new ones stand in the
     /// order of the old (and 0 stays 0), it behaves alike, but for a planted flaw that
     /// reckons with a token's digits.

@@ -145,11 +145,6 @@ impl QuorumReplica {
             .iter()
             .map(|(lease, record)| (lease, record.shard.highest))
     }
-
-    /// A replica holds no time: the same value.
-    pub fn rebased(&self, _now: u64) -> Self {
-        self.clone()
-    }
 }
 
 /// Has a key hold a value, or nothing.
