@@ -196,13 +196,17 @@ impl Conduct {
         if let Some((token, answer)) = term.told.filter(|(told, _)| lead.token == Some(*told)) {
             let now = event.time;
             let over = lead.until.is_some_and(|until| until <= now);
-            let rewritten = before
-                .as_ref()
-                .filter(|belief| over || belief.lives_at(now));
-            let rewritten = rewritten.map(|belief| belief.index);
-            // A belief that has yet to end may be rewritten, as when a clock's rate changes.
+            // A belief that has yet to end may be rewritten, as when a clock's rate changes; and
+            // one that lived when it was told may be told to be over.
+            let rewrites = |due: &MustEnd| {
+                let rewritten = before.as_ref().filter(|belief| belief.index == due.lead);
+                due.token == token
+                    && rewritten.is_some_and(|belief| {
+                        belief.lives_at(now) || over && belief.lives_at(due.told_at)
+                    })
+            };
             let mut pending = self.must_end.get_mut(&key).into_iter().flatten();
-            let pending = pending.find(|due| due.token == token && Some(due.lead) == rewritten);
+            let pending = pending.find(|due| rewrites(due));
             match pending {
                 Some(due) => due.lead = event.index,
                 None => {
