@@ -35,6 +35,7 @@ struct Ask {
 }
 
 struct Resigned {
+    /// The highest of them; `None`: any.
     token: Option<Token>,
     /// How many may yet take effect.
     unanswered: usize,
@@ -86,7 +87,8 @@ impl Requests {
             token: op.token,
             unanswered: 0,
         });
-        resigned.token = op.token;
+        let both = resigned.token.zip(op.token);
+        resigned.token = both.map(|(before, token)| before.max(token));
         resigned.unanswered += 1;
     }
 

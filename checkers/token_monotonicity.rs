@@ -270,7 +270,8 @@ impl NodeSide {
                 counter.holder = Name::default();
             }
         }
-        if floor > 0 {
+        // A later restore with a lower floor takes nothing back.
+        if floor > self.floor.map_or(0, |(before, _)| before) {
             self.floor = Some((floor, event.index));
         }
         for (lease, found) in leases {

@@ -103,11 +103,20 @@ fn store_keeps(events: &[Event]) -> bool {
                 (&other.holder, other.request, its) == (&grant.holder, grant.request, token)
                     && nothing_higher
             });
+            // Who asks again after a restart is told what it was told: that is no new grant, and
+            // the next one may still leave a gap.
+            let new = last.and_then(|last| {
+                let its = granted(&before[last])?.1;
+                let same = |other: &Event| granted(other).is_some_and(|(_, token)| token == its);
+                before
+                    .iter()
+                    .position(|other| of_lease(&other) && same(other))
+            });
             return again
-                || match (last, back) {
+                || match (new, back) {
                     (None, None) => true,
-                    (Some(last), None) => token == highest.unwrap_or(0) + 1 && last < at,
-                    (Some(last), Some(back)) if back < last => {
+                    (Some(_), None) => token == highest.unwrap_or(0) + 1,
+                    (Some(new), Some(back)) if back < new => {
                         Some(token) == highest.map(|highest| highest + 1)
                     }
                     (_, Some(_)) => Some(token) > highest,
