@@ -2,7 +2,7 @@
 //! established model checker: the same states, the same steps, the same properties, on as
 //! many threads.
 //!
-//! `cargo bench -p deposed-bench-prove` takes some minutes. Each search has a process of its
+//! `cargo bench -p deposed-bench-prove` takes a few minutes. Each search has a process of its
 //! own, and the sides take turns. Time is by the wall clock, from an empty memory to the last
 //! state; memory is the most that the process ever had.
 
@@ -43,11 +43,11 @@ const SIDES: [(Side, &str, &str); 3] = [
 /// The world that is searched, as its command line has it.
 fn scope() -> (Scope, &'static str) {
     let scope = Scope {
-        ttl: 4,
+        in_flight: 2,
         drift: "1/4".parse().unwrap(),
         ..Scope::default()
     };
-    (scope, "--ttl 4 --drift 1/4")
+    (scope, "--drift 1/4 --in-flight 2")
 }
 
 /// What came of one search.
