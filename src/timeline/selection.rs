@@ -12,20 +12,9 @@ const TYPES: [(&str, Kind); 4] = [
     ("info", Kind::Info),
 ];
 
-/// What a client calls.
-const CALLS: [F; 7] = [
-    F::Acquire,
-    F::Renew,
-    F::Release,
-    F::Fence,
-    F::Write,
-    F::Delete,
-    F::Read,
-];
-
 /// Every kind that `--kind` knows in any history.
 pub fn kinds() -> Vec<&'static str> {
-    let calls = CALLS.iter().map(|call| call.name());
+    let calls = F::ALL.iter().map(|call| call.name());
     let types = TYPES.iter().map(|(word, _)| *word);
     let kinds = calls.chain(Observation::NAMES).chain(types);
     kinds.chain([NEMESIS]).collect()

@@ -21,6 +21,17 @@ impl Dice {
     }
 }
 
+/// One that begins now, and is not answered yet.
+fn begun(now: u64, does: Does) -> Operation {
+    Operation {
+        invoke: now,
+        complete: NEVER,
+        must: false,
+        does,
+        process: 0,
+    }
+}
+
 /// Operations of six clients on a register of three values, most of which really happened
 /// in some order; one answer in four histories is a lie.
 fn history(dice: &mut Dice) -> Vec<Operation> {
@@ -37,13 +48,7 @@ fn history(dice: &mut Dice) -> Vec<Operation> {
                 _ => Does::Swap(from, (from + 1 + to) % 3),
             };
             open.push((operations.len(), false));
-            operations.push(Operation {
-                invoke: now,
-                complete: NEVER,
-                must: false,
-                does,
-                process: 0,
-            });
+            operations.push(begun(now, does));
         } else if !open.is_empty() {
             let place = dice.below(open.len() as u64) as usize;
             let (op, happened) = open[place];
@@ -82,13 +87,7 @@ fn texts(dice: &mut Dice) -> (Vec<Operation>, States) {
                 _ => Does::See(letter),
             };
             open.push((operations.len(), false));
-            operations.push(Operation {
-                invoke: now,
-                complete: NEVER,
-                must: false,
-                does,
-                process: 0,
-            });
+            operations.push(begun(now, does));
         } else if !open.is_empty() {
             let place = dice.below(open.len() as u64) as usize;
             let (op, happened) = open[place];

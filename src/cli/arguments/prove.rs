@@ -4,7 +4,7 @@ use std::{num::NonZero, path::PathBuf, time::Duration};
 
 use clap::Args;
 
-use super::{a_size, a_time, at_least_one};
+use super::values::{a_size, a_time, at_least_one};
 use crate::prove::Drift;
 
 #[derive(Args)]
