@@ -14,7 +14,7 @@ const FINGERPRINT: u64 = size_of::<u128>() as u64;
 /// What the process takes at most, in bytes, where so many are asked for: an allocator keeps
 /// what it was given back, rounds up, and has a place for each thread.
 pub(super) fn of_the_process(asked: u64) -> u64 {
-    BESIDE + asked + asked / 4
+    BESIDE + asked + asked / 2
 }
 
 /// For how many a table or a list has room once so many more are in it, if it grows as they

